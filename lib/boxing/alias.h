@@ -1,0 +1,84 @@
+// Alias: what a flagos tensor looks like to the target's kernels, for the length of one call.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/TensorImpl.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "device/target_constants.h"
+
+namespace flagos::boxing {
+
+// Note [Boxed aliases]
+// Boxing never touches the caller's TensorImpl: two threads may share it, and an exception would have to undo it.
+// Instead each argument gets an Alias, a TensorImpl with the target's keys and device that shares the argument's
+// storage. Aliases come from a thread-local pool and carry their own at::Tensor handle, so that handing one out builds
+// no handle and counts no reference.
+//  - A read-only argument's storage is borrowed: held without a reference, since the caller keeps it alive.
+//  - A mutated argument's storage is owned, because set_() and its kin replace it, and it shares the version counter,
+//    because some in-place kernels (_foreach_*) bump it.
+//  - After the call an alias that somebody kept (a second reference, a PyObject, autograd or extra meta) is given real
+//    references and left to whoever kept it; otherwise it goes back to the pool.
+class Alias final : public c10::TensorImpl {
+ public:
+  // A new alias with no source. It owns itself through tensor(); destroy() gives that reference up.
+  static Alias* create();
+  void destroy() noexcept;
+
+  // Makes this the alias of `source`. Storage is borrowed unless `mutated`.
+  void bind(c10::TensorImpl* source, bool mutated);
+  // Turns a read-only binding into a mutated one (the same tensor passed as input and as out).
+  void make_mutated();
+  // Takes a reference to the borrowed storage, for a source that may end before the alias is unbound.
+  void own_storage();
+  // Copies what the call changed (storage, sizes, strides, offset, dtype, conj/neg bits, names) to the source.
+  void write_back();
+  // Ends the binding. True: back to the pool. False: someone kept the alias; it has been made independent.
+  bool unbind() noexcept;
+
+  at::Tensor& tensor() noexcept { return *self_; }
+  const std::optional<at::Tensor>& optional() const noexcept { return self_; }
+  c10::TensorImpl* source() const noexcept { return source_; }
+  bool mutated() const noexcept { return mutated_; }
+
+  // The caller's handle, for results that are references to an argument; null when the argument has no such handle.
+  const at::Tensor* handle = nullptr;
+  // The next alias of the same call, and of the same bucket of the duplicate index (see Frame).
+  Alias* next = nullptr;
+  Alias* bucket_next = nullptr;
+  const void* frame = nullptr;  // the frame that indexed it
+  bool indexed = false;
+
+ private:
+  Alias();
+  void copy_layout_flags(const c10::TensorImpl& source) noexcept;
+  bool metadata_changed() const noexcept;
+
+  std::optional<at::Tensor> self_;
+  c10::TensorImpl* source_ = nullptr;
+  uint64_t bound_keys_ = 0;
+  bool mutated_ = false;
+  bool owns_storage_ = false;
+};
+
+// Gives `impl` the flagos keys and device, in place; `impl` must be a target tensor that nobody else holds.
+void retag_as_flagos(c10::TensorImpl* impl) noexcept;
+
+// Gives `view`, which a native view function made of the flagos tensor `base`, the base's device. A view of a tensor
+// without memory on the target (fake, meta) is left as it is.
+void set_view_device(c10::TensorImpl* view, const c10::TensorImpl& base) noexcept;
+
+// Whether `impl` is a tensor that can be boxed: on flagos, with a storage of the target (a fake, meta, functional or
+// batched tensor has none) and of a plain TensorImpl's shape.
+inline bool is_boxable(const c10::TensorImpl& impl) noexcept {
+  const uint64_t keys = impl.key_set().raw_repr();
+  if ((keys & kPrivateUse1Bit) == 0 || (keys & kSpecialLayoutBits) != 0) {
+    return false;
+  }
+  const auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
+  return storage != nullptr && storage->device_type() == target().type;
+}
+
+}  // namespace flagos::boxing

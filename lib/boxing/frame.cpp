@@ -1,0 +1,138 @@
+#include "boxing/frame.h"
+
+#include <utility>
+
+namespace flagos::boxing {
+namespace {
+
+size_t bucket_of(const c10::TensorImpl* source) noexcept {
+  // TensorImpls are 16-byte aligned and about 200 bytes; mix the bits that differ.
+  const auto address = reinterpret_cast<uintptr_t>(source) >> 4;
+  return (address ^ (address >> 9)) % ThreadState::kIndexBuckets;
+}
+
+}  // namespace
+
+Frame::~Frame() {
+  // Newest first, so that each indexed alias is the top of its bucket.
+  for (Alias* alias = first_; alias != nullptr;) {
+    Alias* const next = alias->next;
+    if (alias->indexed) {
+      state_.index[bucket_of(alias->source())] = alias->bucket_next;
+      alias->indexed = false;
+    }
+    if (alias->unbind()) {
+      if (C10_LIKELY(state_.pooled < ThreadState::kMaxPooled)) {
+        alias->next = state_.pool;
+        state_.pool = alias;
+        ++state_.pooled;
+      } else {
+        alias->destroy();
+      }
+    }
+    --state_.bound;
+    alias = next;
+  }
+}
+
+Alias* Frame::acquire() {
+  Alias* alias = state_.pool;
+  if (C10_LIKELY(alias != nullptr)) {
+    state_.pool = alias->next;
+    --state_.pooled;
+    return alias;
+  }
+  return Alias::create();
+}
+
+Alias* Frame::find_source(const c10::TensorImpl* source) const noexcept {
+  if (C10_UNLIKELY(count_ > kScan)) {
+    for (Alias* alias = state_.index[bucket_of(source)]; alias != nullptr; alias = alias->bucket_next) {
+      if (alias->source() == source && alias->frame == this) {
+        return alias;
+      }
+    }
+  }
+  uint32_t unindexed = 0;
+  for (Alias* alias = first_; alias != nullptr && unindexed <= kScan; alias = alias->next) {
+    if (alias->indexed) {
+      continue;
+    }
+    ++unindexed;
+    if (alias->source() == source) {
+      return alias;
+    }
+  }
+  return nullptr;
+}
+
+void Frame::insert_in_index(Alias* alias) noexcept {
+  Alias*& bucket = state_.index[bucket_of(alias->source())];
+  alias->bucket_next = std::exchange(bucket, alias);
+  alias->indexed = true;
+}
+
+Alias* Frame::alias(const at::Tensor& tensor, bool mutated) {
+  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(!is_boxable(*source))) {
+    keys_ |= source->key_set().raw_repr();
+    if (tensor.defined() && source->device_type() == target().type && source->dim() != 0) {
+      bare_target_ = source;
+    }
+    return nullptr;
+  }
+  Alias* alias = find_source(source);
+  if (alias == nullptr) {
+    alias = acquire();
+    alias->bind(source, mutated);
+    alias->next = std::exchange(first_, alias);
+    ++state_.bound;
+    if (C10_UNLIKELY(++count_ > kScan)) {
+      alias->frame = this;
+      insert_in_index(alias);
+    }
+    keys_ |= alias->key_set().raw_repr();
+  } else if (mutated) {
+    alias->make_mutated();
+  }
+  has_mutated_ |= mutated;
+  return alias;
+}
+
+const at::Tensor& Frame::box(const at::Tensor& tensor, bool mutated) {
+  Alias* const boxed = alias(tensor, mutated);
+  if (C10_UNLIKELY(boxed == nullptr)) {
+    return tensor;
+  }
+  boxed->handle = &tensor;
+  return boxed->tensor();
+}
+
+Alias* Frame::find(const c10::TensorImpl* impl) const noexcept {
+  for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
+    if (alias == impl) {
+      return alias;
+    }
+  }
+  return nullptr;
+}
+
+c10::Device Frame::box_device(c10::Device device) noexcept {
+  foreign_device_ |= device.type() != c10::DeviceType::PrivateUse1;
+  return to_target_device(device);
+}
+
+void Frame::write_back() {
+  for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
+    if (alias->mutated()) {
+      alias->write_back();
+    }
+  }
+}
+
+C10_NOINLINE void Frame::throw_device_mismatch() const {
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+              first_->source()->device(), " and ", bare_target_->device(), "!");
+}
+
+}  // namespace flagos::boxing

@@ -1,0 +1,111 @@
+#include "boxing/thread_state.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "redispatch/switch.h"
+
+namespace flagos {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<ThreadState*> live;
+  ThreadState ended;
+};
+
+// Never destroyed: threads may end after static destructors have run.
+Registry& registry() {
+  static auto* instance = [] {
+    auto* made = new Registry();
+    return made;
+  }();
+  return *instance;
+}
+
+using Counters = std::atomic<uint64_t>;
+
+// Zeroed on demand by the system: a thread pays for the pages of the operators it calls.
+Counters* allocate(size_t count) { return static_cast<Counters*>(std::calloc(count, sizeof(Counters))); }
+
+void allocate_counters(ThreadState& state) {
+  state.hits = allocate(kMaxOperators);
+  state.direct = allocate(kMaxOperators);
+  state.refused = allocate(kMaxOperators * ThreadState::kReasons);
+  if (state.hits == nullptr || state.direct == nullptr || state.refused == nullptr) {
+    throw std::bad_alloc();
+  }
+}
+
+void add_counters(Counters* to, Counters* from, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (const uint64_t value = from[i].load(std::memory_order_relaxed); value != 0) {
+      to[i].store(to[i].load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+    }
+  }
+  std::free(from);
+}
+
+// Ends the thread's state: counters are kept, pooled aliases freed. A call made by a later thread-local destructor
+// starts a new state, which then lives as long as the process.
+struct ThreadExit {
+  bool armed = false;
+  ~ThreadExit() {
+    ThreadState* state = std::exchange(detail::tls_state, nullptr);
+    if (state == nullptr) {
+      return;
+    }
+    while (state->pool != nullptr) {
+      std::exchange(state->pool, state->pool->next)->destroy();
+    }
+    auto& all = registry();
+    const std::lock_guard lock(all.mutex);
+    std::erase(all.live, state);
+    add_counters(all.ended.hits, state->hits, kMaxOperators);
+    add_counters(all.ended.direct, state->direct, kMaxOperators);
+    add_counters(all.ended.refused, state->refused, kMaxOperators * ThreadState::kReasons);
+    delete state;
+  }
+};
+
+}  // namespace
+
+namespace detail {
+
+thread_local ThreadState* tls_state __attribute__((tls_model("initial-exec"))) = nullptr;
+
+C10_NOINLINE ThreadState& make_thread_state() {
+  static thread_local ThreadExit exit_guard;
+  exit_guard.armed = true;
+  auto state = std::make_unique<ThreadState>();
+  allocate_counters(*state);
+  auto& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (all.ended.hits == nullptr) {
+    allocate_counters(all.ended);
+  }
+  all.live.push_back(state.get());
+  state->off.store(redispatch_switch::process_off() ? 1 : 0, std::memory_order_relaxed);
+  tls_state = state.release();
+  return *tls_state;
+}
+
+}  // namespace detail
+
+ThreadState& ended_threads() { return registry().ended; }
+
+void for_each_thread(void (*visit)(ThreadState&, void*), void* context) {
+  auto& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (all.ended.hits == nullptr) {
+    allocate_counters(all.ended);
+  }
+  for (ThreadState* state : all.live) {
+    visit(*state, context);
+  }
+  visit(all.ended, context);
+}
+
+}  // namespace flagos

@@ -1,0 +1,65 @@
+// ThreadState: what a thread keeps between calls (the alias pool, its counters, its kill switch).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "boxing/alias.h"
+#include "flagos/redispatch.h"
+
+namespace flagos {
+
+// Note [One thread-local pointer]
+// The hot path reads one initial-exec thread-local pointer and finds everything behind it. The state itself is on the
+// heap (static TLS of a library loaded with dlopen is scarce) and is listed in a registry, so that counters of all
+// threads can be summed and the process-wide switch can reach every thread.
+struct ThreadState {
+  static constexpr size_t kIndexBuckets = 512;
+  static constexpr size_t kMaxPooled = 1024;
+  static constexpr size_t kReasons = static_cast<size_t>(Reason::kCount);
+
+  // The pool: a list through Alias::next. Never shared, hence no lock.
+  boxing::Alias* pool = nullptr;
+  size_t pooled = 0;
+  // Aliases bound by calls now running on this thread.
+  size_t bound = 0;
+
+  // Buckets of Frame's duplicate index, empty between calls.
+  std::array<boxing::Alias*, kIndexBuckets> index{};
+
+  // 1 when the fast path is off for this thread: the override, or else the process-wide switch.
+  std::atomic<uint8_t> off{0};
+  // Override by RedispatchGuard: 0 none, 1 on, 2 off.
+  std::atomic<uint8_t> override_switch{0};
+
+  // Counters by operator id; written by this thread alone, read by any (relaxed). Grown under the registry's lock.
+  std::atomic<uint64_t>* hits = nullptr;
+  std::atomic<uint64_t>* direct = nullptr;   // calls of hand-written kernels
+  std::atomic<uint64_t>* refused = nullptr;  // [operator id * kReasons + reason]
+};
+
+namespace detail {
+extern thread_local ThreadState* tls_state __attribute__((tls_model("initial-exec")));
+ThreadState& make_thread_state();
+}  // namespace detail
+
+inline ThreadState& thread_state() {
+  ThreadState* state = detail::tls_state;
+  return C10_LIKELY(state != nullptr) ? *state : detail::make_thread_state();
+}
+
+inline void count(std::atomic<uint64_t>& counter) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// Calls `visit` for the state of every live thread, under the registry's lock.
+void for_each_thread(void (*visit)(ThreadState&, void*), void* context);
+
+// Number of operator ids the counters have room for; ids are given out at registration (see kernel/registration.h).
+inline constexpr size_t kMaxOperators = 4096;
+
+// Counters of threads that have ended; guarded by the registry's lock, visited by for_each_thread as well.
+ThreadState& ended_threads();
+
+}  // namespace flagos

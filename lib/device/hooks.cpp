@@ -1,0 +1,76 @@
+#include "device/hooks.h"
+
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include "device/generator.h"
+#include "device/guard.h"
+#include "device/target_constants.h"
+#include "flagos/target.h"
+
+namespace flagos::device {
+namespace {
+
+using c10::Device;
+using c10::DeviceIndex;
+
+class Hooks final : public at::PrivateUse1HooksInterface {
+ public:
+  void init() const override {
+    if (!on_cpu()) {
+      at::globalContext().lazyInitDevice(target().type);
+    }
+  }
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(DeviceIndex index) const override {
+    return on_cpu() ? index <= 0 : theirs().hasPrimaryContext(index);
+  }
+
+  DeviceIndex deviceCount() const override { return guard()->deviceCount(); }
+  void setCurrentDevice(DeviceIndex index) const override { guard()->setDevice(flagos(index)); }
+  DeviceIndex getCurrentDevice() const override { return guard()->getDevice().index(); }
+  DeviceIndex exchangeDevice(DeviceIndex index) const override {
+    return guard()->exchangeDevice(flagos(index)).index();
+  }
+  DeviceIndex maybeExchangeDevice(DeviceIndex index) const override {
+    return on_cpu() ? DeviceIndex{0} : theirs().maybeExchangeDevice(index);
+  }
+
+  const at::Generator& getDefaultGenerator(DeviceIndex index) const override { return default_generator(index); }
+  at::Generator getNewGenerator(DeviceIndex index = -1) const override { return new_generator(index); }
+
+  Device getDeviceFromPtr(void* data) const override {
+    return on_cpu() ? flagos(0) : to_flagos_device(theirs().getDeviceFromPtr(data));
+  }
+  bool isPinnedPtr(const void* data) const override { return !on_cpu() && theirs().isPinnedPtr(data); }
+  at::Allocator* getPinnedMemoryAllocator() const override {
+    TORCH_CHECK(!on_cpu(),
+                "flagos: the CPU target has no pinned memory. Leave pin_memory out, or run on the CUDA target.");
+    return theirs().getPinnedMemoryAllocator();
+  }
+  // Storages carry the target's device, so PyTorch resizes them itself; this is for one that carries flagos.
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
+    auto* allocator = c10::GetAllocator(target().type);
+    c10::DataPtr resized = allocator->allocate(bytes);
+    if (storage.data() != nullptr) {
+      allocator->copy_data(resized.get(), storage.data(), std::min(bytes, storage.nbytes()));
+    }
+    storage.set_data_ptr_noswap(std::move(resized));
+    storage.set_nbytes(bytes);
+  }
+
+ private:
+  static bool on_cpu() { return !target().has_index; }
+  static Device flagos(DeviceIndex index) { return {c10::DeviceType::PrivateUse1, index}; }
+  static const at::AcceleratorHooksInterface& theirs() { return at::detail::getCUDAHooks(); }
+};
+
+}  // namespace
+
+at::PrivateUse1HooksInterface* hooks() {
+  static auto* instance = new Hooks();
+  return instance;
+}
+
+}  // namespace flagos::device

@@ -1,0 +1,97 @@
+// What happens when the library is loaded: settings, target, device, kernels.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
+#include <torch/library.h>
+
+#include <string>
+
+#include "device/allocator.h"
+#include "device/environment.h"
+#include "device/guard.h"
+#include "device/hooks.h"
+#include "device/target.h"
+#include "flagos/target.h"
+#include "kernel/registration.h"
+#include "ops/views.h"
+#include "redispatch/switch.h"
+
+namespace flagos {
+namespace {
+
+std::string* g_load_error = nullptr;
+bool g_loaded = false;
+
+void register_device() {
+  c10::register_privateuse1_backend("flagos");
+  static const c10::impl::DeviceGuardImplRegistrar guard_registrar(c10::DeviceType::PrivateUse1, device::guard());
+  at::RegisterPrivateUse1HooksInterface(device::hooks());
+  c10::SetAllocator(c10::DeviceType::PrivateUse1, device::allocator());
+}
+
+// Only what the target has a kernel for: an op registered over a target that lacks it would send its composite down a
+// path that fails.
+void register_kernels(torch::Library& library) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& shard : kernel::all_shards()) {
+    for (const kernel::RegisteredOp& op : shard) {
+      const auto handle = dispatcher.findSchema({op.name, op.overload});
+      if (!handle.has_value() || !handle->hasComputedKernelForDispatchKey(target().dense_key)) {
+        continue;
+      }
+      op.set_context(kernel::add_context(*handle, KernelKind::kBoxed));
+      const std::string overload = *op.overload != '\0' ? std::string(".") + op.overload : std::string();
+      library.impl((op.name + overload).c_str(), op.make_function());
+    }
+  }
+}
+
+void load() {
+  const Environment& settings = environment();
+  if (settings.disabled) {
+    return;
+  }
+  redispatch_switch::initialise(settings.redispatch_off);
+  device::choose_target(settings.target);
+  register_device();
+  // Never destroyed: the dispatcher may be gone by the time static destructors run.
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  register_kernels(*library);
+  ops::register_views(*library);
+  g_loaded = true;
+}
+
+// An exception must not leave a static initialiser: it would end the process. It is kept, shown, and thrown by init().
+[[maybe_unused]] const bool g_attempted = [] {
+  try {
+    load();
+  } catch (const c10::Error& error) {
+    g_load_error = new std::string(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    g_load_error = new std::string(error.what());
+  }
+  if (g_load_error != nullptr) {
+    LOG(ERROR) << *g_load_error;
+  }
+  return true;
+}();
+
+}  // namespace
+
+const char* version() noexcept { return FLAGOS_VERSION; }
+
+bool init() {
+  TORCH_CHECK(g_load_error == nullptr, *g_load_error);
+  return g_loaded;
+}
+
+}  // namespace flagos
+
+// For loaders without C++ (the Python package): the error of loading, or null. The string is static.
+extern "C" FLAGOS_API const char* flagos_load_error() {
+  return flagos::g_load_error != nullptr ? flagos::g_load_error->c_str() : nullptr;
+}

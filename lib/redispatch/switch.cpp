@@ -1,0 +1,51 @@
+#include "redispatch/switch.h"
+
+#include <atomic>
+
+#include "boxing/thread_state.h"
+#include "flagos/redispatch.h"
+
+namespace flagos {
+namespace {
+
+std::atomic<bool> g_process_off{false};
+
+enum Override : uint8_t { kNone = 0, kOn = 1, kOff = 2 };
+
+// Each thread reads one byte on the hot path; here it is derived from its override and the process-wide switch.
+void refresh(ThreadState& state, void* /*context*/) {
+  const uint8_t override_switch = state.override_switch.load(std::memory_order_relaxed);
+  const bool off = override_switch == kNone ? g_process_off.load(std::memory_order_relaxed) : override_switch == kOff;
+  state.off.store(off ? 1 : 0, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+namespace redispatch_switch {
+
+bool process_off() noexcept { return g_process_off.load(std::memory_order_relaxed); }
+void initialise(bool off) noexcept { g_process_off.store(off, std::memory_order_relaxed); }
+
+}  // namespace redispatch_switch
+
+void set_redispatch_enabled(bool enabled) noexcept {
+  g_process_off.store(!enabled, std::memory_order_relaxed);
+  for_each_thread(refresh, nullptr);
+}
+
+bool redispatch_enabled() noexcept { return thread_state().off.load(std::memory_order_relaxed) == 0; }
+
+RedispatchGuard::RedispatchGuard(bool enabled) noexcept
+    : previous_(thread_state().override_switch.load(std::memory_order_relaxed)) {
+  auto& state = thread_state();
+  state.override_switch.store(enabled ? kOn : kOff, std::memory_order_relaxed);
+  refresh(state, nullptr);
+}
+
+RedispatchGuard::~RedispatchGuard() {
+  auto& state = thread_state();
+  state.override_switch.store(previous_, std::memory_order_relaxed);
+  refresh(state, nullptr);
+}
+
+}  // namespace flagos
