@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "boxing/thread_state.h"
+#include "device/target_constants.h"
 #include "flagos/stats.h"
 #include "kernel/registration.h"
+#include "redispatch/operator_table.h"
 
 namespace flagos::kernel {
 namespace {
@@ -31,12 +33,33 @@ std::string with_namespace(std::string_view name) {
 
 }  // namespace
 
-OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind) {
+OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_, OpPolicy policy_)
+    : handle(handle_),
+      target_kernel(&kernel_slot(handle_, {c10::DispatchKeySet::RAW, target().dense_keys})),
+      id(id_),
+      kind(kind_),
+      policy(policy_) {
+  const auto& arguments = handle.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto* alias = arguments[i].alias_info();
+    mutated_args |= static_cast<uint64_t>(alias != nullptr && alias->isWrite()) << i;
+  }
+}
+
+void register_kernel(const OpContext& context, c10::KernelFunction kernel) {
+  // Never destroyed: the dispatcher may be gone by the time static destructors run.
+  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
+  registrations->push_back(c10::Dispatcher::singleton().registerImpl(context.handle.operator_name(),
+                                                                     c10::DispatchKey::PrivateUse1, std::move(kernel),
+                                                                     std::nullopt, nullptr, "libflagos"));
+}
+
+OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
   auto& contexts = all();
   const auto id = static_cast<uint32_t>(contexts.by_id.size());
   TORCH_CHECK(id < kMaxOperators, "flagos: more than ", kMaxOperators,
               " operators; raise kMaxOperators in lib/boxing/thread_state.h.");
-  OpContext& made = contexts.storage.emplace_back(handle, id, kind);
+  OpContext& made = contexts.storage.emplace_back(handle, id, kind, policy);
   contexts.by_id.push_back(&made);
   contexts.by_name.emplace(c10::toString(handle.operator_name()), &made);
   return made;

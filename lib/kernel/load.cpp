@@ -5,7 +5,6 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 #include <c10/util/Logging.h>
-#include <torch/library.h>
 
 #include <string>
 
@@ -34,17 +33,15 @@ void register_device() {
 
 // Only what the target has a kernel for: an op registered over a target that lacks it would send its composite down a
 // path that fails.
-void register_kernels(torch::Library& library) {
+void register_kernels() {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& shard : kernel::all_shards()) {
     for (const kernel::RegisteredOp& op : shard) {
       const auto handle = dispatcher.findSchema({op.name, op.overload});
-      if (!handle.has_value() || !handle->hasComputedKernelForDispatchKey(target().dense_key)) {
-        continue;
+      if (handle.has_value() && handle->hasComputedKernelForDispatchKey(target().dense_key)) {
+        const auto& context = kernel::add_context(*handle, KernelKind::kBoxed, op.policy);
+        kernel::register_kernel(context, op.make_kernel(context));
       }
-      op.set_context(kernel::add_context(*handle, KernelKind::kBoxed));
-      const std::string overload = *op.overload != '\0' ? std::string(".") + op.overload : std::string();
-      library.impl((op.name + overload).c_str(), op.make_function());
     }
   }
 }
@@ -57,11 +54,8 @@ void load() {
   redispatch_switch::initialise(settings.redispatch_off);
   device::choose_target(settings.target);
   register_device();
-  // Never destroyed: the dispatcher may be gone by the time static destructors run.
-  static auto* library =
-      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  register_kernels(*library);
-  ops::register_views(*library);
+  register_kernels();
+  ops::register_views();
   g_loaded = true;
 }
 

@@ -48,11 +48,12 @@ struct ViewKernel<Op, Native> {
 };
 
 template <class Op, auto Native>
-void add(torch::Library& library) {
+void add() {
   const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
-  ViewKernel<Op, Native>::id = kernel::add_context(handle, KernelKind::kView).id;
-  const std::string overload = *Op::overload_name != '\0' ? std::string(".") + Op::overload_name : std::string();
-  library.impl((Op::name + overload).c_str(), TORCH_FN((ViewKernel<Op, Native>::call)));
+  const auto& context = kernel::add_context(handle, KernelKind::kView);
+  ViewKernel<Op, Native>::id = context.id;
+  kernel::register_kernel(context,
+                          c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN((ViewKernel<Op, Native>::call))));
 }
 
 namespace native = at::native;
@@ -61,19 +62,19 @@ using Sizes = at::IntArrayRef;
 
 }  // namespace
 
-void register_views(torch::Library& library) {
-  add<at::_ops::_conj, static_cast<at::Tensor (*)(Self)>(native::_conj)>(library);
-  add<at::_ops::_neg_view, static_cast<at::Tensor (*)(Self)>(native::_neg_view)>(library);
-  add<at::_ops::_reshape_alias, static_cast<at::Tensor (*)(Self, Sizes, Sizes)>(native::_reshape_alias)>(library);
-  add<at::_ops::alias, static_cast<at::Tensor (*)(Self)>(native::alias)>(library);
+void register_views() {
+  add<at::_ops::_conj, static_cast<at::Tensor (*)(Self)>(native::_conj)>();
+  add<at::_ops::_neg_view, static_cast<at::Tensor (*)(Self)>(native::_neg_view)>();
+  add<at::_ops::_reshape_alias, static_cast<at::Tensor (*)(Self, Sizes, Sizes)>(native::_reshape_alias)>();
+  add<at::_ops::alias, static_cast<at::Tensor (*)(Self)>(native::alias)>();
   add<at::_ops::as_strided,
-      static_cast<at::Tensor (*)(Self, Sizes, Sizes, std::optional<int64_t>)>(native::as_strided_tensorimpl)>(library);
-  add<at::_ops::detach, static_cast<at::Tensor (*)(Self)>(native::detach)>(library);
-  add<at::_ops::unfold, static_cast<at::Tensor (*)(Self, int64_t, int64_t, int64_t)>(native::unfold)>(library);
-  add<at::_ops::view, static_cast<at::Tensor (*)(Self, Sizes)>(native::view)>(library);
-  add<at::_ops::view_as_complex, static_cast<at::Tensor (*)(Self)>(native::view_as_complex)>(library);
-  add<at::_ops::view_as_real, static_cast<at::Tensor (*)(Self)>(native::view_as_real)>(library);
-  add<at::_ops::view_dtype, static_cast<at::Tensor (*)(Self, at::ScalarType)>(native::view_dtype)>(library);
+      static_cast<at::Tensor (*)(Self, Sizes, Sizes, std::optional<int64_t>)>(native::as_strided_tensorimpl)>();
+  add<at::_ops::detach, static_cast<at::Tensor (*)(Self)>(native::detach)>();
+  add<at::_ops::unfold, static_cast<at::Tensor (*)(Self, int64_t, int64_t, int64_t)>(native::unfold)>();
+  add<at::_ops::view, static_cast<at::Tensor (*)(Self, Sizes)>(native::view)>();
+  add<at::_ops::view_as_complex, static_cast<at::Tensor (*)(Self)>(native::view_as_complex)>();
+  add<at::_ops::view_as_real, static_cast<at::Tensor (*)(Self)>(native::view_as_real)>();
+  add<at::_ops::view_dtype, static_cast<at::Tensor (*)(Self, at::ScalarType)>(native::view_dtype)>();
 }
 
 }  // namespace flagos::ops

@@ -1,11 +1,9 @@
 // View operators, never boxed.
 #pragma once
 
-#include <torch/library.h>
-
 namespace flagos::ops {
 
-// Registers the view kernels with `library` (namespace aten, PrivateUse1). Called once, while the library is loaded.
-void register_views(torch::Library& library);
+// Registers the view kernels. Called once, while the library is loaded.
+void register_views();
 
 }  // namespace flagos::ops

@@ -16,13 +16,17 @@ template struct Reveal<&c10::OperatorHandle::operatorDef_>;
 
 }  // namespace
 
+const c10::KernelFunction& kernel_slot(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
+  auto* definition = op.*operator_definition();
+  return definition->op.lookup(keys);
+}
+
 bool falls_through(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
   const int index = keys.getDispatchTableIndexForDispatchKeySet();
   if (index < 0 || !op.hasComputedKernelForDispatchKey(keys.highestPriorityTypeId())) {
     return false;
   }
-  auto* definition = op.*operator_definition();
-  return definition->op.lookup(keys).isFallthrough();
+  return kernel_slot(op, keys).isFallthrough();
 }
 
 }  // namespace flagos

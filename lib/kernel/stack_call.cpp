@@ -1,0 +1,115 @@
+#include "kernel/stack_call.h"
+
+#include <ATen/core/List.h>
+#include <c10/core/Stream.h>
+
+#include <utility>
+
+#include "boxing/frame.h"
+#include "boxing/results.h"
+#include "device/generator.h"
+#include "kernel/call_path.h"
+
+namespace flagos::kernel {
+namespace {
+
+using boxing::Alias;
+using boxing::Frame;
+using c10::IValue;
+
+c10::IValue boxed_tensor(Frame& frame, const at::Tensor& tensor, bool mutated) {
+  Alias* const alias = frame.alias(tensor, mutated);
+  return alias != nullptr ? alias->tensor() : tensor;
+}
+
+IValue boxed_list(Frame& frame, const IValue& value, bool mutated) {
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> boxed;
+    boxed.reserve(value.toTensorList().size());
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      boxed.push_back(boxed_tensor(frame, tensor, mutated).toTensor());
+    }
+    return boxed;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> boxed;
+    const auto list = value.toOptionalTensorList();
+    boxed.reserve(list.size());
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::optional<at::Tensor> element = list.get(i);
+      boxed.push_back(element.has_value() ? std::optional(boxed_tensor(frame, *element, mutated).toTensor())
+                                          : std::nullopt);
+    }
+    return boxed;
+  }
+  return value;
+}
+
+IValue boxed_value(Frame& frame, const IValue& value, bool mutated) {
+  if (value.isTensor()) {
+    return boxed_tensor(frame, value.toTensor(), mutated);
+  }
+  if (value.isList()) {
+    return boxed_list(frame, value, mutated);
+  }
+  if (value.isDevice()) {
+    return frame.box_device(value.toDevice());
+  }
+  if (value.isGenerator() && value.toGenerator().defined()) {
+    at::Generator generator = device::to_target_generator(value.toGenerator());
+    frame.add_keys(generator.key_set().raw_repr());
+    return generator;
+  }
+  if (value.isStream()) {
+    const c10::Stream stream = value.toStream();
+    return c10::Stream(c10::Stream::UNSAFE, to_target_device(stream.device()), stream.id());
+  }
+  return value;
+}
+
+IValue unboxed_value(Frame& frame, IValue&& value) {
+  if (value.isTensor()) {
+    return boxing::unbox_tensor(frame, std::move(value).toTensor());
+  }
+  if (value.isTensorList()) {
+    std::vector<at::Tensor> tensors = value.toTensorVector();
+    value = IValue();  // the list's own references go, so that fresh tensors are seen to be fresh
+    for (at::Tensor& tensor : tensors) {
+      tensor = boxing::unbox_tensor(frame, std::move(tensor));
+    }
+    return tensors;
+  }
+  return std::move(value);
+}
+
+}  // namespace
+
+void call_on_stack(const BoxingKernel& kernel, torch::jit::Stack& stack) {
+  const OpContext& context = kernel.context();
+  const auto& schema = context.handle.schema();
+  const size_t count = schema.arguments().size();
+  const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
+  // Sources outlive the frame; `boxed` goes before it, so that an alias that only the stack held is seen as free.
+  std::vector<IValue> sources(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
+  stack.erase(first, stack.end());
+  Frame frame(context.policy.accepts_host_tensors);
+  torch::jit::Stack boxed;
+  boxed.reserve(std::max(count, schema.returns().size()));
+  for (size_t i = 0; i < count; ++i) {
+    if (((context.policy.contiguous_args >> i) & 1) != 0 && sources[i].isTensor() && sources[i].toTensor().defined()) {
+      sources[i] = sources[i].toTensor().contiguous();
+    }
+    boxed.push_back(boxed_value(frame, sources[i], ((context.mutated_args >> i) & 1) != 0));
+  }
+  if (takes_fast_path(context, frame)) {
+    context.target_kernel->callBoxed(context.handle, target_keys(), &boxed);
+  } else {
+    context.handle.callBoxed(boxed);
+  }
+  finish<true>(frame);
+  for (IValue& result : boxed) {
+    stack.push_back(unboxed_value(frame, std::move(result)));
+  }
+}
+
+}  // namespace flagos::kernel

@@ -1,0 +1,2 @@
+// Precompiled: what every shard includes.
+#include "kernel/op_kernel.h"

@@ -1,0 +1,38 @@
+// Write annotations read from the schema's text, against PyTorch's own parser for every aten operator.
+#include "kernel/schema_marks.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace flagos::kernel {
+namespace {
+
+static_assert(mutated_arguments("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor") == 0);
+static_assert(mutated_arguments("add_(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)") == 0b1);
+static_assert(mutated_arguments("max(Tensor s, *, Tensor(a!) max, Tensor(b!) i) -> (Tensor(a!), Tensor(b!))") == 0b110);
+static_assert(mutated_arguments("f(Tensor(a!)[] self, int[2] x=[0, 1], Tensor(b!)? y=None) -> ()") == 0b101);
+
+TEST(SchemaMarks, AgreeWithTheParsedSchemaOfEveryOperator) {
+  size_t compared = 0;
+  for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    const auto op = c10::Dispatcher::singleton().findSchema(name);
+    if (!op.has_value() || name.name.substr(0, 6) != "aten::" || op->schema().arguments().size() > 64) {
+      continue;
+    }
+    uint64_t expected = 0;
+    for (size_t i = 0; i < op->schema().arguments().size(); ++i) {
+      const auto* alias = op->schema().arguments()[i].alias_info();
+      expected |= static_cast<uint64_t>(alias != nullptr && alias->isWrite()) << i;
+    }
+    std::ostringstream text;
+    text << op->schema();
+    EXPECT_EQ(mutated_arguments(text.str()), expected) << text.str();
+    ++compared;
+  }
+  EXPECT_GT(compared, 2'500U);
+}
+
+}  // namespace
+}  // namespace flagos::kernel
