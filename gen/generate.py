@@ -6,7 +6,8 @@ the same bytes.
 
 Which operators: every one with a kernel for the target itself (CPU, CUDA or structured), or a CompositeExplicit one,
 which then runs whole on the target instead of having its insides boxed one by one. CompositeImplicit operators are left
-out, so that autograd sees what they are made of. So are views with a CompositeExplicit kernel: it ends in as_strided.
+out, so that autograd sees what they are made of, unless the target has a kernel of its own as well (silu_backward). So
+are views with a CompositeExplicit kernel: it ends in as_strided.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,9 +125,7 @@ def is_boxed(function: NativeFunction, indices: dict) -> bool:
         function.has_composite_explicit_autograd_kernel
         or function.has_composite_explicit_autograd_non_functional_kernel
     )
-    if function.has_composite_implicit_autograd_kernel or function.manual_kernel_registration:
-        return False
-    if function.is_view_op and explicit:
+    if function.manual_kernel_registration or (function.is_view_op and explicit):
         return False
     structured = function.structured or function.structured_delegate is not None
     return explicit or structured or any(key in indices and indices[key].has_kernel(function) for key in TARGET_KEYS)
@@ -139,6 +139,17 @@ class Operator:
     symbol: str  # add_Tensor, in namespace at::_ops
     header: str  # ATen/ops/add_ops.h
     policy: str  # C++ of a non-default OpPolicy, or ""
+    signature: str  # operators with the same one share a kernel instance
+
+
+def signature_of(function: NativeFunction, parts: Sequence[str]) -> str:
+    """Argument and result types, what is mutated, and the policy, as one text. Only a key for dealing out the shards."""
+    arguments = [
+        (str(a.type), a.annotation is not None and a.annotation.is_write)
+        for a in function.func.schema_order_arguments()
+    ]
+    results = [str(r.type) for r in function.func.returns]
+    return re.sub(r"\[\d+\]", "[]", f"{arguments} {results} {function.structured} {list(parts)}")
 
 
 def operator_of(function: NativeFunction, policy: Policy) -> Operator:
@@ -161,6 +172,7 @@ def operator_of(function: NativeFunction, policy: Policy) -> Operator:
         function.func.name.unambiguous_name(),
         f"ATen/ops/{function.root_name}_ops.h",
         f"OpPolicy{{{', '.join(parts)}}}" if parts else "",
+        signature_of(function, parts),
     )
 
 
@@ -216,8 +228,10 @@ def list_text(count: int) -> str:
 
 
 def outputs(operators: Sequence[Operator], shards: int) -> dict[str, str]:
-    """File name -> text. Operators are dealt out in turn, so that the shards take about equally long to compile."""
-    files = {f"register_{i:02d}.cpp": shard_text(i, operators[i::shards]) for i in range(shards)}
+    """File name -> text. Whole signatures are dealt out, so that each is compiled once and shards take about equal time."""
+    rank = {signature: i for i, signature in enumerate(sorted({op.signature for op in operators}))}
+    dealt = [[op for op in operators if rank[op.signature] % shards == i] for i in range(shards)]
+    files = {f"register_{i:02d}.cpp": shard_text(i, dealt[i]) for i in range(shards)}
     files["shards.cpp"] = list_text(shards)
     files["ops.txt"] = "".join(f"{op.name}\n" for op in operators)
     return files

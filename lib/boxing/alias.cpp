@@ -27,6 +27,23 @@ struct Members : c10::TensorImpl {
   using c10::TensorImpl::copy_generic_tensor_metadata;
 };
 
+// A version counter held without a reference, as MaybeOwnedTraits<Storage> does for storages: views that a kernel makes of
+// an alias share the source's counter, as they would natively. VariableVersion keeps its pointer private; an explicit
+// instantiation may name it ([temp.spec]).
+template <auto Member>
+struct Reveal {
+  friend auto version_pointer() { return Member; }
+};
+auto version_pointer();
+template struct Reveal<&c10::VariableVersion::version_counter_>;
+
+void borrow_version(c10::VariableVersion& to, const c10::VariableVersion& from) noexcept {
+  auto& pointer = to.*version_pointer();
+  pointer = std::remove_reference_t<decltype(pointer)>::reclaim((from.*version_pointer()).get());
+}
+
+void end_borrowed_version(c10::VariableVersion& borrowed) noexcept { (borrowed.*version_pointer()).release(); }
+
 // The bits of a key set that an in-place kernel may change.
 constexpr uint64_t kMathBits = keys::bits(c10::DispatchKey::Conjugate) | keys::bits(c10::DispatchKey::Negative) |
                                keys::bits(c10::DispatchKey::ZeroTensor);
@@ -47,9 +64,7 @@ Alias* Alias::create() {
   return alias;
 }
 
-void Alias::destroy() noexcept {
-  std::optional<at::Tensor> last = std::exchange(self_, std::nullopt);
-}
+void Alias::destroy() noexcept { std::optional<at::Tensor> last = std::exchange(self_, std::nullopt); }
 
 void Alias::copy_layout_flags(const c10::TensorImpl& source) noexcept {
   const bool contiguous = source.is_contiguous();
@@ -90,19 +105,23 @@ void Alias::bind(c10::TensorImpl* source, bool mutated) {
   bound_keys_ = (source_keys & ~kAutocastBits) ^ target().swap_bits;
   key_set_ = from_raw(bound_keys_);
   StorageTraits::assignBorrow(storage_, source->*Members::storage);
-  owns_storage_ = false;
+  borrow_version(version_counter_, source->*Members::version_counter);
+  owns_references_ = false;
   mutated_ = false;
   if (mutated) {
     make_mutated();
   }
 }
 
-void Alias::own_storage() {
-  if (!owns_storage_) {
+void Alias::own_references() {
+  if (!owns_references_) {
     c10::Storage owned(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage_.unsafeGetStorageImpl()));
     StorageTraits::destroyBorrow(storage_);
     storage_ = std::move(owned);
-    owns_storage_ = true;
+    c10::VariableVersion counted(version_counter_);  // the copy counts
+    end_borrowed_version(version_counter_);
+    version_counter_ = std::move(counted);
+    owns_references_ = true;
   }
 }
 
@@ -110,8 +129,7 @@ void Alias::make_mutated() {
   if (mutated_) {
     return;
   }
-  own_storage();
-  version_counter_ = source_->*Members::version_counter;
+  own_references();
   mutated_ = true;
 }
 
@@ -144,18 +162,16 @@ bool Alias::unbind() noexcept {
   source_ = nullptr;
   handle = nullptr;
   if (C10_UNLIKELY(kept)) {
-    own_storage();
-    if (!mutated_ && !is_inference()) {
-      version_counter_ = c10::VariableVersion(0);
-    }
+    own_references();
     destroy();
     return false;
   }
-  if (owns_storage_) {
+  if (owns_references_) {
     storage_ = c10::Storage();
     version_counter_ = c10::VariableVersion();
   } else {
     StorageTraits::destroyBorrow(storage_);
+    end_borrowed_version(version_counter_);
   }
   return true;
 }
@@ -165,6 +181,13 @@ void retag_as_flagos(c10::TensorImpl* impl) noexcept {
   key_set = from_raw(((key_set.raw_repr() ^ target().swap_bits) & ~kAutocastBits) | kAutocastPrivateUse1Bit);
   auto& device = impl->*Members::device;
   device = c10::Device(c10::DeviceType::PrivateUse1, target().has_index ? device->index() : c10::DeviceIndex{0});
+}
+
+void retag_as_target(c10::TensorImpl* impl) noexcept {
+  auto& key_set = impl->*Members::key_set;
+  key_set = from_raw((key_set.raw_repr() ^ target().swap_bits) & ~kAutocastBits);
+  auto& device = impl->*Members::device;
+  device = target().has_index ? c10::Device(target().type, device->index()) : c10::Device(target().type);
 }
 
 void set_view_device(c10::TensorImpl* view, const c10::TensorImpl& base) noexcept {

@@ -16,9 +16,9 @@ namespace flagos::boxing {
 // Instead each argument gets an Alias, a TensorImpl with the target's keys and device that shares the argument's
 // storage. Aliases come from a thread-local pool and carry their own at::Tensor handle, so that handing one out builds
 // no handle and counts no reference.
-//  - A read-only argument's storage is borrowed: held without a reference, since the caller keeps it alive.
-//  - A mutated argument's storage is owned, because set_() and its kin replace it, and it shares the version counter,
-//    because some in-place kernels (_foreach_*) bump it.
+//  - A read-only argument's storage and version counter are borrowed: held without a reference, since the caller keeps
+//    them alive. Views that a kernel makes of the alias share both, as they would natively.
+//  - A mutated argument's are owned, because set_() and its kin replace them.
 //  - After the call an alias that somebody kept (a second reference, a PyObject, autograd or extra meta) is given real
 //    references and left to whoever kept it; otherwise it goes back to the pool.
 class Alias final : public c10::TensorImpl {
@@ -31,8 +31,8 @@ class Alias final : public c10::TensorImpl {
   void bind(c10::TensorImpl* source, bool mutated);
   // Turns a read-only binding into a mutated one (the same tensor passed as input and as out).
   void make_mutated();
-  // Takes a reference to the borrowed storage, for a source that may end before the alias is unbound.
-  void own_storage();
+  // Takes references to what is borrowed, for a source that may end before the alias is unbound.
+  void own_references();
   // Copies what the call changed (storage, sizes, strides, offset, dtype, conj/neg bits, names) to the source.
   void write_back();
   // Ends the binding. True: back to the pool. False: someone kept the alias; it has been made independent.
@@ -60,11 +60,14 @@ class Alias final : public c10::TensorImpl {
   c10::TensorImpl* source_ = nullptr;
   uint64_t bound_keys_ = 0;
   bool mutated_ = false;
-  bool owns_storage_ = false;
+  bool owns_references_ = false;
 };
 
 // Gives `impl` the flagos keys and device, in place; `impl` must be a target tensor that nobody else holds.
 void retag_as_flagos(c10::TensorImpl* impl) noexcept;
+
+// The other way round, for a copy that is to be a target tensor; Autocast keys go.
+void retag_as_target(c10::TensorImpl* impl) noexcept;
 
 // Gives `view`, which a native view function made of the flagos tensor `base`, the base's device. A view of a tensor
 // without memory on the target (fake, meta) is left as it is.

@@ -23,9 +23,9 @@ template <class T>
 inline constexpr bool is_plain_v = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
   requires std::is_same_v<T, c10::Scalar> || std::is_same_v<T, c10::SymInt> || std::is_same_v<T, c10::SymBool> ||
-           std::is_same_v<T, c10::string_view> || std::is_same_v<T, std::string_view> ||
-           std::is_same_v<T, at::OptionalIntArrayRef> || std::is_same_v<T, at::OptionalSymIntArrayRef> ||
-           std::is_same_v<T, at::Dimname>
+      std::is_same_v<T, c10::string_view> || std::is_same_v<T, std::string_view> ||
+      std::is_same_v<T, at::OptionalIntArrayRef> || std::is_same_v<T, at::OptionalSymIntArrayRef> ||
+      std::is_same_v<T, at::Dimname>
 inline constexpr bool is_plain_v<T> = true;
 template <class T>
 inline constexpr bool is_plain_v<c10::ArrayRef<T>> = is_plain_v<T>;
@@ -71,8 +71,8 @@ template <bool Mutated>
 struct Argument<const std::optional<at::Tensor>&, Mutated> {
   Argument(Frame& frame, const std::optional<at::Tensor>& value) : boxed_(&value) {
     if (value.has_value()) {
-      if (Alias* alias = frame.alias(*value, Mutated)) {
-        boxed_ = &alias->optional();
+      if (const auto* boxed = frame.boxed(*value, Mutated)) {
+        boxed_ = boxed;
       }
     }
   }
@@ -147,8 +147,8 @@ struct Argument<const c10::List<std::optional<at::Tensor>>&, Mutated> {
     for (size_t i = 0; i < value.size(); ++i) {
       std::optional<at::Tensor> element = value.get(i);
       if (element.has_value()) {
-        if (Alias* alias = frame.alias(*element, Mutated)) {
-          element = alias->tensor();
+        if (const auto* boxed = frame.boxed(*element, Mutated)) {
+          element = *boxed;
         }
       }
       boxed_.push_back(std::move(element));

@@ -33,6 +33,9 @@ Frame::~Frame() {
     --state_.bound;
     alias = next;
   }
+  while (C10_UNLIKELY(special_ != nullptr)) {
+    delete std::exchange(special_, special_->next);
+  }
 }
 
 Alias* Frame::acquire() {
@@ -72,15 +75,7 @@ void Frame::insert_in_index(Alias* alias) noexcept {
   alias->indexed = true;
 }
 
-Alias* Frame::alias(const at::Tensor& tensor, bool mutated) {
-  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
-  if (C10_UNLIKELY(!is_boxable(*source))) {
-    keys_ |= source->key_set().raw_repr();
-    if (tensor.defined() && source->device_type() == target().type && source->dim() != 0) {
-      bare_target_ = source;
-    }
-    return nullptr;
-  }
+Alias* Frame::alias(c10::TensorImpl* source, bool mutated) {
   Alias* alias = find_source(source);
   if (alias == nullptr) {
     alias = acquire();
@@ -99,19 +94,90 @@ Alias* Frame::alias(const at::Tensor& tensor, bool mutated) {
   return alias;
 }
 
-const at::Tensor& Frame::box(const at::Tensor& tensor, bool mutated) {
-  Alias* const boxed = alias(tensor, mutated);
-  if (C10_UNLIKELY(boxed == nullptr)) {
-    return tensor;
+const std::optional<at::Tensor>* Frame::boxed(const at::Tensor& tensor, bool mutated) {
+  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(!is_boxable(*source))) {
+    return not_boxable(tensor, mutated, nullptr);
   }
+  return &alias(source, mutated)->optional();
+}
+
+const at::Tensor& Frame::box(const at::Tensor& tensor, bool mutated) {
+  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(!is_boxable(*source))) {
+    const auto* special = not_boxable(tensor, mutated, &tensor);
+    return special != nullptr ? **special : tensor;
+  }
+  Alias* const boxed = alias(source, mutated);
   boxed->handle = &tensor;
   return boxed->tensor();
 }
 
-Alias* Frame::find(const c10::TensorImpl* impl) const noexcept {
-  for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
+const at::Tensor& Frame::box_temporary(const at::Tensor& tensor) {
+  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  if (!is_boxable(*source)) {
+    const auto* special = not_boxable(tensor, /*mutated=*/false, nullptr);
+    return special != nullptr ? **special : tensor;
+  }
+  Alias* const boxed = alias(source, /*mutated=*/false);
+  boxed->own_references();
+  return boxed->tensor();
+}
+
+C10_NOINLINE const std::optional<at::Tensor>* Frame::not_boxable(const at::Tensor& tensor, bool mutated,
+                                                                 const at::Tensor* handle) {
+  const c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  if (is_special(*source)) {
+    return boxed_special(tensor, mutated, handle);
+  }
+  keys_ |= source->key_set().raw_repr();
+  if (tensor.defined() && source->device_type() == target().type && source->dim() != 0) {
+    bare_target_ = source;
+  }
+  return nullptr;
+}
+
+const std::optional<at::Tensor>* Frame::boxed_special(const at::Tensor& tensor, bool mutated,
+                                                      const at::Tensor* handle) {
+  SpecialAlias* alias = special_;
+  while (alias != nullptr && alias->source != tensor.unsafeGetTensorImpl()) {
+    alias = alias->next;
+  }
+  if (alias == nullptr) {
+    alias = special_ = new SpecialAlias(tensor, mutated, special_);
+    keys_ |= alias->boxed->key_set().raw_repr();
+  }
+  alias->mutated |= mutated;
+  has_mutated_ |= mutated;
+  if (handle != nullptr) {
+    alias->handle = handle;
+  }
+  return &alias->boxed;
+}
+
+c10::TensorImpl* Frame::source_of(const c10::TensorImpl* impl) const noexcept {
+  for (const Alias* alias = first_; alias != nullptr; alias = alias->next) {
     if (alias == impl) {
-      return alias;
+      return alias->source();
+    }
+  }
+  for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
+    if (alias->boxed->unsafeGetTensorImpl() == impl) {
+      return alias->source;
+    }
+  }
+  return nullptr;
+}
+
+const at::Tensor* Frame::handle_of(const c10::TensorImpl* impl) const noexcept {
+  for (const Alias* alias = first_; alias != nullptr; alias = alias->next) {
+    if (alias == impl) {
+      return alias->handle;
+    }
+  }
+  for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
+    if (alias->boxed->unsafeGetTensorImpl() == impl) {
+      return alias->handle;
     }
   }
   return nullptr;
@@ -125,6 +191,11 @@ c10::Device Frame::box_device(c10::Device device) noexcept {
 void Frame::write_back() {
   for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
     if (alias->mutated()) {
+      alias->write_back();
+    }
+  }
+  for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
+    if (alias->mutated) {
       alias->write_back();
     }
   }

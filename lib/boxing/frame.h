@@ -4,8 +4,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "boxing/alias.h"
+#include "boxing/special_alias.h"
 #include "boxing/thread_state.h"
 #include "flagos/target.h"
 
@@ -28,13 +30,17 @@ class Frame {
   Frame& operator=(Frame&&) = delete;
 
   // The alias of a flagos tensor, or null for a tensor that is passed as it is (undefined, or of another device).
-  // Adds the tensor's keys to keys().
-  Alias* alias(const at::Tensor& tensor, bool mutated);
-  // The same, and remembers `tensor` as the caller's handle for results that are references.
+  // Adds the tensor's keys to the gate's. The handle lives as long as the frame.
+  const std::optional<at::Tensor>* boxed(const at::Tensor& tensor, bool mutated);
+  // The same as a reference, and remembers `tensor` as the caller's handle for results that are references.
   const at::Tensor& box(const at::Tensor& tensor, bool mutated);
+  // Boxes a tensor that ends before the frame does. The tensor itself where there is nothing to box.
+  const at::Tensor& box_temporary(const at::Tensor& tensor);
 
-  // The frame's alias with this impl, or null.
-  Alias* find(const c10::TensorImpl* impl) const noexcept;
+  // The caller's tensor whose alias has this impl, or null.
+  c10::TensorImpl* source_of(const c10::TensorImpl* impl) const noexcept;
+  // The caller's handle of that tensor, or null.
+  const at::Tensor* handle_of(const c10::TensorImpl* impl) const noexcept;
 
   void add_keys(uint64_t keys) noexcept { keys_ |= keys; }
   // An explicit device argument: results follow it. Returns the device to hand to the target.
@@ -60,12 +66,16 @@ class Frame {
   static constexpr uint32_t kScan = 8;
 
   Alias* acquire();
+  Alias* alias(c10::TensorImpl* source, bool mutated);
+  const std::optional<at::Tensor>* boxed_special(const at::Tensor& tensor, bool mutated, const at::Tensor* handle);
+  const std::optional<at::Tensor>* not_boxable(const at::Tensor& tensor, bool mutated, const at::Tensor* handle);
   Alias* find_source(const c10::TensorImpl* source) const noexcept;
   void insert_in_index(Alias* alias) noexcept;
   [[noreturn]] void throw_device_mismatch() const;
 
   ThreadState& state_;
-  Alias* first_ = nullptr;  // the latest bound, through Alias::next
+  Alias* first_ = nullptr;           // the latest bound, through Alias::next
+  SpecialAlias* special_ = nullptr;  // owned list
   const c10::TensorImpl* bare_target_ = nullptr;
   uint64_t keys_ = 0;
   uint32_t count_ = 0;

@@ -5,10 +5,6 @@
 namespace flagos::boxing {
 namespace {
 
-at::Tensor source_of(const Alias& alias) {
-  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(alias.source()));
-}
-
 // Whether nobody but `tensor` can see its impl, so that retagging it in place can't be noticed.
 bool is_private(const at::Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.weak_use_count() == 1 &&
@@ -30,8 +26,8 @@ at::Tensor unbox_tensor(Frame& frame, at::Tensor&& result) {
   if (backends != target().backend_bit) {
     return std::move(result);  // (a), (b), or a wrapper whose inside has been seen to
   }
-  if (Alias* alias = frame.find(impl)) {
-    return source_of(*alias);
+  if (c10::TensorImpl* source = frame.source_of(impl)) {
+    return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(source));
   }
   if (C10_UNLIKELY(!frame.retags_results())) {
     return std::move(result);
@@ -44,9 +40,8 @@ at::Tensor unbox_tensor(Frame& frame, at::Tensor&& result) {
 }
 
 at::Tensor& unbox_reference(Frame& frame, const at::Tensor& result) {
-  const Alias* alias = frame.find(result.unsafeGetTensorImpl());
-  const at::Tensor& found = alias != nullptr && alias->handle != nullptr ? *alias->handle : result;
-  return const_cast<at::Tensor&>(found);
+  const at::Tensor* handle = frame.handle_of(result.unsafeGetTensorImpl());
+  return const_cast<at::Tensor&>(handle != nullptr ? *handle : result);
 }
 
 }  // namespace flagos::boxing

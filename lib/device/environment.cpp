@@ -40,8 +40,8 @@ T read_choice(const char* name, T fallback, const std::array<std::pair<std::stri
     }
     allowed += (allowed.empty() ? "" : ", ") + std::string(text);
   }
-  TORCH_CHECK(false, "flagos: ", name, "=\"", printable(value), "\" is not understood. Set it to one of ", allowed,
-              ", or unset it.");
+  C10_THROW_ERROR(Error, c10::str("flagos: ", name, "=\"", printable(value), "\" is not understood. Set it to one of ",
+                                  allowed, ", or unset it."));
 }
 
 constexpr std::array<std::pair<std::string_view, TargetChoice>, 3> kTargets{

@@ -10,12 +10,12 @@ enum class FallbackPolicy { kError, kWarn, kAllow };
 
 // Settings from FLAGOS_* variables. Immutable after the first call of environment().
 struct Environment {
-  bool disabled = false;                              // FLAGOS_DISABLE: any value but "0"
-  bool redispatch_off = false;                        // FLAGOS_NO_REDISPATCH: any value but "0"
-  TargetChoice target = TargetChoice::kAuto;          // FLAGOS_TARGET=auto|cpu|cuda
-  FallbackPolicy fallback = FallbackPolicy::kWarn;    // FLAGOS_FALLBACK=error|warn|allow
-  bool log_dispatch = false;                          // FLAGOS_LOG_DISPATCH
-  bool log_fallback = false;                          // FLAGOS_LOG_FALLBACK
+  bool disabled = false;                            // FLAGOS_DISABLE: any value but "0"
+  bool redispatch_off = false;                      // FLAGOS_NO_REDISPATCH: any value but "0"
+  TargetChoice target = TargetChoice::kAuto;        // FLAGOS_TARGET=auto|cpu|cuda
+  FallbackPolicy fallback = FallbackPolicy::kWarn;  // FLAGOS_FALLBACK=error|warn|allow
+  bool log_dispatch = false;                        // FLAGOS_LOG_DISPATCH
+  bool log_fallback = false;                        // FLAGOS_LOG_FALLBACK
 };
 
 // Reads the variables on the first call and remembers them. Throws c10::Error naming the variable, its value and the

@@ -37,8 +37,8 @@ class FlagosGenerator final : public c10::GeneratorImpl {
   }
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& state) override {
     auto* theirs = dynamic_cast<FlagosGenerator*>(state.get());
-    wrapped_.unsafeGetGeneratorImpl()->graphsafe_set_state(
-        theirs != nullptr ? theirs->wrapped_.getIntrusivePtr() : state);
+    wrapped_.unsafeGetGeneratorImpl()->graphsafe_set_state(theirs != nullptr ? theirs->wrapped_.getIntrusivePtr()
+                                                                             : state);
   }
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
     at::Generator state(wrapped_.unsafeGetGeneratorImpl()->graphsafe_get_state());
@@ -61,8 +61,8 @@ c10::DeviceIndex resolve(c10::DeviceIndex index) {
   if (index < 0) {
     return guard->getDevice().index();
   }
-  TORCH_CHECK(index < guard->deviceCount(), "flagos: there is no device flagos:", static_cast<int>(index), "; there are ",
-              static_cast<int>(guard->deviceCount()), " (flagos:0 and up).");
+  TORCH_CHECK(index < guard->deviceCount(), "flagos: there is no device flagos:", static_cast<int>(index),
+              "; there are ", static_cast<int>(guard->deviceCount()), " (flagos:0 and up).");
   return index;
 }
 
@@ -94,7 +94,7 @@ at::Generator to_target_generator(const at::Generator& generator) {
 
 const at::Generator& default_generator(c10::DeviceIndex index) {
   static std::mutex mutex;
-  static auto* generators = new std::vector<at::Generator>(128)  /* every DeviceIndex */;
+  static auto* generators = new std::vector<at::Generator>(128) /* every DeviceIndex */;
   const c10::DeviceIndex resolved = resolve(index);
   const std::lock_guard lock(mutex);
   at::Generator& generator = generators->at(static_cast<size_t>(resolved));

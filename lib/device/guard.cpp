@@ -31,9 +31,7 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
     return has_streams() ? outer(theirs().getStreamFromGlobalPool(inner(d), high_priority), d)
                          : Stream(Stream::DEFAULT, resolved(d));
   }
-  Stream exchangeStream(Stream s) const override {
-    return outer(theirs().exchangeStream(inner(s)), s.device());
-  }
+  Stream exchangeStream(Stream s) const override { return outer(theirs().exchangeStream(inner(s)), s.device()); }
   bool queryStream(const Stream& s) const override { return !has_streams() || theirs().queryStream(inner(s)); }
   void synchronizeStream(const Stream& s) const override {
     if (has_streams()) {
@@ -82,7 +80,9 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   static bool has_streams() { return target().has_index; }
 
   // A device without an index means the current one.
-  static Device resolved(Device d) { return {c10::DeviceType::PrivateUse1, d.has_index() ? d.index() : DeviceIndex{0}}; }
+  static Device resolved(Device d) {
+    return {c10::DeviceType::PrivateUse1, d.has_index() ? d.index() : DeviceIndex{0}};
+  }
   static Device inner(Device d) {
     TORCH_CHECK(d.type() == c10::DeviceType::PrivateUse1, "flagos: expected a flagos device, got ", d, ".");
     TORCH_CHECK(target().has_index || d.index() <= 0, "flagos: there is no device ", d,

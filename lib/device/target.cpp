@@ -12,9 +12,7 @@ TargetConstants g_target;
 namespace device {
 namespace {
 
-bool cuda_usable() {
-  return at::detail::getCUDAHooks().hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0;
-}
+bool cuda_usable() { return at::detail::getCUDAHooks().hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0; }
 
 TargetConstants constants_for(c10::DeviceType type) {
   TargetConstants made;
@@ -32,9 +30,10 @@ TargetConstants constants_for(c10::DeviceType type) {
 
 void choose_target(TargetChoice choice) {
   const bool cuda = choice != TargetChoice::kCpu && cuda_usable();
-  TORCH_CHECK(cuda || choice != TargetChoice::kCuda,
-              "flagos: FLAGOS_TARGET=cuda, but this process has no usable CUDA device. Check `nvidia-smi` and that torch "
-              "is a CUDA build loaded before libflagos, or set FLAGOS_TARGET=auto.");
+  TORCH_CHECK(
+      cuda || choice != TargetChoice::kCuda,
+      "flagos: FLAGOS_TARGET=cuda, but this process has no usable CUDA device. Check `nvidia-smi` and that torch "
+      "is a CUDA build loaded before libflagos, or set FLAGOS_TARGET=auto.");
   g_target = constants_for(cuda ? c10::DeviceType::CUDA : c10::DeviceType::CPU);
 }
 

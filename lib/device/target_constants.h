@@ -13,11 +13,11 @@ namespace flagos {
 struct TargetConstants {
   c10::DeviceType type = c10::DeviceType::CPU;
   c10::DispatchKey dense_key = c10::DispatchKey::CPU;
-  uint64_t backend_bit = 1;                                                // of the target's BackendComponent
-  uint64_t swap_bits = 0;                                                  // xor: PrivateUse1 bit <-> the target's
-  uint64_t dense_keys = 0;                                                 // DispatchKeySet(dense_key).raw_repr()
-  uint64_t fast_limit = 0;                                                 // see redispatch/gate.h
-  bool has_index = false;                                                  // whether the target's devices are numbered
+  uint64_t backend_bit = 1;  // of the target's BackendComponent
+  uint64_t swap_bits = 0;    // xor: PrivateUse1 bit <-> the target's
+  uint64_t dense_keys = 0;   // DispatchKeySet(dense_key).raw_repr()
+  uint64_t fast_limit = 0;   // see redispatch/gate.h
+  bool has_index = false;    // whether the target's devices are numbered
 };
 
 extern TargetConstants g_target;
@@ -34,10 +34,9 @@ constexpr uint64_t functionality(c10::DispatchKey key) { return bits(key) & ~c10
 inline constexpr uint64_t kPrivateUse1Bit = keys::bits(c10::DispatchKey::PrivateUse1) & c10::full_backend_mask;
 inline constexpr uint64_t kDenseBit = keys::functionality(c10::DispatchKey::Dense);
 inline constexpr uint64_t kNamedBit = keys::bits(c10::DispatchKey::Named);
-inline constexpr uint64_t kSpecialLayoutBits = keys::functionality(c10::DispatchKey::Quantized) |
-                                               keys::functionality(c10::DispatchKey::NestedTensor) |
-                                               keys::functionality(c10::DispatchKey::Sparse) |
-                                               keys::functionality(c10::DispatchKey::SparseCsr);
+inline constexpr uint64_t kSpecialLayoutBits =
+    keys::functionality(c10::DispatchKey::Quantized) | keys::functionality(c10::DispatchKey::NestedTensor) |
+    keys::functionality(c10::DispatchKey::Sparse) | keys::functionality(c10::DispatchKey::SparseCsr);
 inline constexpr uint64_t kAutocastBits = keys::bits(c10::autocast_dispatch_keyset);
 inline constexpr uint64_t kAutocastPrivateUse1Bit = keys::bits(c10::DispatchKey::AutocastPrivateUse1);
 

@@ -24,9 +24,7 @@ inline bool takes_fast_path(const OpContext& context, const boxing::Frame& frame
   return takes_fast_path_slow(context, frame, effective);
 }
 
-inline c10::DispatchKeySet target_keys() noexcept {
-  return {c10::DispatchKeySet::RAW, target().dense_keys};
-}
+inline c10::DispatchKeySet target_keys() noexcept { return {c10::DispatchKeySet::RAW, target().dense_keys}; }
 
 // After the kernel returned: the callers' tensors get what changed.
 template <bool Mutates>

@@ -1,10 +1,12 @@
 #include <c10/util/Exception.h>
 
+#include <array>
+#include <atomic>
 #include <deque>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "boxing/thread_state.h"
 #include "device/target_constants.h"
@@ -16,9 +18,22 @@ namespace flagos::kernel {
 namespace {
 
 struct Contexts {
+  std::mutex mutex;               // guards what follows, except that by_id is read below `published` without it
   std::deque<OpContext> storage;  // stable addresses
-  std::vector<OpContext*> by_id;
+  std::array<OpContext*, kMaxOperators> by_id{};
+  std::atomic<size_t> published{0};
   std::unordered_map<std::string, OpContext*> by_name;
+
+  OpContext& add(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
+    const size_t id = published.load(std::memory_order_relaxed);
+    TORCH_CHECK(id < kMaxOperators, "flagos: more than ", kMaxOperators,
+                " operators; raise kMaxOperators in lib/boxing/thread_state.h.");
+    OpContext& made = storage.emplace_back(handle, static_cast<uint32_t>(id), kind, policy);
+    by_id.at(id) = &made;
+    by_name.emplace(c10::toString(handle.operator_name()), &made);
+    published.store(id + 1, std::memory_order_release);
+    return made;
+  }
 };
 
 // Never destroyed: kernels may run while the process exits.
@@ -35,7 +50,9 @@ std::string with_namespace(std::string_view name) {
 
 OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_, OpPolicy policy_)
     : handle(handle_),
-      target_kernel(&kernel_slot(handle_, {c10::DispatchKeySet::RAW, target().dense_keys})),
+      target_kernel(handle_.hasComputedKernelForDispatchKey(target().dense_key)
+                        ? &kernel_slot(handle_, {c10::DispatchKeySet::RAW, target().dense_keys})
+                        : nullptr),
       id(id_),
       kind(kind_),
       policy(policy_) {
@@ -46,32 +63,44 @@ OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_
   }
 }
 
-void register_kernel(const OpContext& context, c10::KernelFunction kernel) {
+void register_kernel(const OpContext& context, c10::KernelFunction kernel, c10::DispatchKey key) {
   // Never destroyed: the dispatcher may be gone by the time static destructors run.
   static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
-  registrations->push_back(c10::Dispatcher::singleton().registerImpl(context.handle.operator_name(),
-                                                                     c10::DispatchKey::PrivateUse1, std::move(kernel),
-                                                                     std::nullopt, nullptr, "libflagos"));
+  registrations->push_back(c10::Dispatcher::singleton().registerImpl(
+      context.handle.operator_name(), key, std::move(kernel), std::nullopt, nullptr, "libflagos"));
 }
 
 OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
   auto& contexts = all();
-  const auto id = static_cast<uint32_t>(contexts.by_id.size());
-  TORCH_CHECK(id < kMaxOperators, "flagos: more than ", kMaxOperators,
-              " operators; raise kMaxOperators in lib/boxing/thread_state.h.");
-  OpContext& made = contexts.storage.emplace_back(handle, id, kind, policy);
-  contexts.by_id.push_back(&made);
-  contexts.by_name.emplace(c10::toString(handle.operator_name()), &made);
-  return made;
+  const std::lock_guard lock(contexts.mutex);
+  return contexts.add(handle, kind, policy);
 }
+
+namespace {
+
+OpContext& context_of(const c10::OperatorHandle& handle, KernelKind kind) {
+  auto& contexts = all();
+  const std::lock_guard lock(contexts.mutex);
+  const auto found = contexts.by_name.find(c10::toString(handle.operator_name()));
+  return found != contexts.by_name.end() ? *found->second : contexts.add(handle, kind, {});
+}
+
+}  // namespace
+
+OpContext& fallback_context(const c10::OperatorHandle& handle) { return context_of(handle, KernelKind::kFallback); }
+OpContext& boxed_context(const c10::OperatorHandle& handle) { return context_of(handle, KernelKind::kBoxed); }
 
 OpContext* find_context(std::string_view full_name) {
-  const auto& by_name = all().by_name;
-  const auto found = by_name.find(with_namespace(full_name));
-  return found != by_name.end() ? found->second : nullptr;
+  auto& contexts = all();
+  const std::lock_guard lock(contexts.mutex);
+  const auto found = contexts.by_name.find(with_namespace(full_name));
+  return found != contexts.by_name.end() ? found->second : nullptr;
 }
 
-std::span<OpContext* const> contexts() { return all().by_id; }
+std::span<OpContext* const> contexts() {
+  const auto& contexts = all();
+  return std::span(contexts.by_id).first(contexts.published.load(std::memory_order_acquire));
+}
 
 }  // namespace flagos::kernel
 
@@ -97,12 +126,13 @@ bool returns_view(const c10::FunctionSchema& schema) {
 }  // namespace
 
 KernelKind kernel_kind(std::string_view op) {
-  if (const kernel::OpContext* context = kernel::find_context(op)) {
-    return context->kind;
-  }
   const auto handle = find_operator(op);
   if (!handle.has_value()) {
     return KernelKind::kNone;
+  }
+  if (handle->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
+    const kernel::OpContext* context = kernel::find_context(op);
+    return context != nullptr ? context->kind : KernelKind::kBoxed;  // null: somebody else's kernel
   }
   if (handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     return KernelKind::kComposite;

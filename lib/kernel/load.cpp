@@ -14,6 +14,8 @@
 #include "device/hooks.h"
 #include "device/target.h"
 #include "flagos/target.h"
+#include "kernel/fallback.h"
+#include "kernel/load_error.h"
 #include "kernel/registration.h"
 #include "ops/views.h"
 #include "redispatch/switch.h"
@@ -32,15 +34,21 @@ void register_device() {
 }
 
 // Only what the target has a kernel for: an op registered over a target that lacks it would send its composite down a
-// path that fails.
+// path that fails. A CompositeImplicit kernel is none of the target's: autograd must see what it is made of.
+bool target_has_kernel(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)
+             ? op.hasKernelForDispatchKey(target().dense_key)
+             : op.hasComputedKernelForDispatchKey(target().dense_key);
+}
+
 void register_kernels() {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& shard : kernel::all_shards()) {
     for (const kernel::RegisteredOp& op : shard) {
       const auto handle = dispatcher.findSchema({op.name, op.overload});
-      if (handle.has_value() && handle->hasComputedKernelForDispatchKey(target().dense_key)) {
+      if (handle.has_value() && target_has_kernel(*handle)) {
         const auto& context = kernel::add_context(*handle, KernelKind::kBoxed, op.policy);
-        kernel::register_kernel(context, op.make_kernel(context));
+        kernel::register_kernel(context, op.make_kernel(context, op.full_dispatch));
       }
     }
   }
@@ -56,6 +64,8 @@ void load() {
   register_device();
   register_kernels();
   ops::register_views();
+  kernel::register_special_layouts();
+  kernel::register_fallbacks();
   g_loaded = true;
 }
 
@@ -76,6 +86,8 @@ void load() {
 
 }  // namespace
 
+const std::string* kernel::load_error() noexcept { return g_load_error; }
+
 const char* version() noexcept { return FLAGOS_VERSION; }
 
 bool init() {
@@ -84,8 +96,3 @@ bool init() {
 }
 
 }  // namespace flagos
-
-// For loaders without C++ (the Python package): the error of loading, or null. The string is static.
-extern "C" FLAGOS_API const char* flagos_load_error() {
-  return flagos::g_load_error != nullptr ? flagos::g_load_error->c_str() : nullptr;
-}

@@ -28,8 +28,8 @@ struct OpContext {
   OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_, OpPolicy policy_);
 
   c10::OperatorHandle handle;
-  // The dispatch table's slot for the target's Dense key. The slot's address is the entry's own; what it holds follows
-  // later registrations.
+  // The dispatch table's slot for the target's Dense key, null when there was no kernel. The slot's address is the
+  // entry's own; what it holds follows later registrations.
   const c10::KernelFunction* target_kernel;
   uint64_t mutated_args = 0;  // bit i: the schema marks argument i (x!)
   uint32_t id;                // index of its counters
@@ -43,21 +43,26 @@ struct RegisteredOp {
   const char* name;      // "aten::add"
   const char* overload;  // "Tensor"
   OpPolicy policy;
-  c10::KernelFunction (*make_kernel)(const OpContext& context);
+  void (*full_dispatch)();  // at::_ops::X::call, its type taken off; only make_kernel knows it
+  c10::KernelFunction (*make_kernel)(const OpContext& context, void (*full_dispatch)());
 };
 
 // The generated list, one span a shard.
 std::span<const std::span<const RegisteredOp>> all_shards();
 
-// Gives an operator its id and context. Called while the library is loaded, or by tests; not thread-safe.
+// Gives an operator its id and context. Throws c10::Error when there are kMaxOperators already. Any thread.
 OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy = {});
-// The context of "aten::add.Tensor", or null. Any thread, after loading.
+// The operator's context, made as one of the fallback's, or of a boxed operator's, when there is none. Any thread.
+OpContext& fallback_context(const c10::OperatorHandle& handle);
+OpContext& boxed_context(const c10::OperatorHandle& handle);
+// The context of "aten::add.Tensor", or null. Any thread.
 OpContext* find_context(std::string_view full_name);
-// All contexts, by id. Any thread, after loading.
+// All contexts there are now, by id. Any thread.
 std::span<OpContext* const> contexts();
 
-// Registers `kernel` for the operator at the PrivateUse1 key, until the process ends. Called while the library is
-// loaded, or by tests; not thread-safe.
-void register_kernel(const OpContext& context, c10::KernelFunction kernel);
+// Registers `kernel` for the operator at `key`, until the process ends. Called while the library is loaded, or by
+// tests; not thread-safe.
+void register_kernel(const OpContext& context, c10::KernelFunction kernel,
+                     c10::DispatchKey key = c10::DispatchKey::PrivateUse1);
 
 }  // namespace flagos::kernel

@@ -13,13 +13,12 @@
 namespace flagos::kernel {
 namespace {
 
-using boxing::Alias;
 using boxing::Frame;
 using c10::IValue;
 
 c10::IValue boxed_tensor(Frame& frame, const at::Tensor& tensor, bool mutated) {
-  Alias* const alias = frame.alias(tensor, mutated);
-  return alias != nullptr ? alias->tensor() : tensor;
+  const auto* boxed = frame.boxed(tensor, mutated);
+  return boxed != nullptr ? **boxed : tensor;
 }
 
 IValue boxed_list(Frame& frame, const IValue& value, bool mutated) {
@@ -84,8 +83,7 @@ IValue unboxed_value(Frame& frame, IValue&& value) {
 
 }  // namespace
 
-void call_on_stack(const BoxingKernel& kernel, torch::jit::Stack& stack) {
-  const OpContext& context = kernel.context();
+void call_on_stack(const OpContext& context, torch::jit::Stack& stack) {
   const auto& schema = context.handle.schema();
   const size_t count = schema.arguments().size();
   const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
@@ -101,7 +99,7 @@ void call_on_stack(const BoxingKernel& kernel, torch::jit::Stack& stack) {
     }
     boxed.push_back(boxed_value(frame, sources[i], ((context.mutated_args >> i) & 1) != 0));
   }
-  if (takes_fast_path(context, frame)) {
+  if (takes_fast_path(context, frame) && context.target_kernel != nullptr) {
     context.target_kernel->callBoxed(context.handle, target_keys(), &boxed);
   } else {
     context.handle.callBoxed(boxed);

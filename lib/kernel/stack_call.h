@@ -18,8 +18,9 @@ class BoxingKernel : public c10::OperatorKernel {
   const OpContext& context_;
 };
 
-// Boxes the arguments on top of `stack`, calls the target's kernel (or dispatches in full, as the gate says), and leaves
-// the unboxed results in their place. As for any boxed kernel, `stack` has no defined contents after an exception.
-void call_on_stack(const BoxingKernel& kernel, torch::jit::Stack& stack);
+// Boxes the arguments on top of `stack`, calls the target's kernel (or dispatches in full, as the gate says), and
+// leaves the unboxed results in their place. As for any boxed kernel, `stack` has no defined contents after an
+// exception.
+void call_on_stack(const OpContext& context, torch::jit::Stack& stack);
 
 }  // namespace flagos::kernel

@@ -5,8 +5,8 @@
 
 namespace flagos {
 
-// The dispatch table's slot for the highest key of `keys`. The reference is valid as long as the operator; what the slot
-// holds changes as kernels are registered. Throws c10::Error when the operator has no kernel there.
+// The dispatch table's slot for the highest key of `keys`. The reference is valid as long as the operator; what the
+// slot holds changes as kernels are registered. Throws c10::Error when the operator has no kernel there.
 const c10::KernelFunction& kernel_slot(const c10::OperatorHandle& op, c10::DispatchKeySet keys);
 
 // Whether the dispatcher skips the highest key of `keys` for `op`: the op's own fallthrough kernel there, or a

@@ -22,7 +22,8 @@ struct CustomOperator<Op, R(Args...)> {
   using schema = R(Args...);
   static R call(Args... args) { return handle().call(std::forward<Args>(args)...); }
   static c10::TypedOperatorHandle<schema> handle() {
-    static auto found = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name).typed<schema>();
+    static auto found =
+        c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name).template typed<schema>();
     return found;
   }
 };
@@ -38,7 +39,7 @@ void register_custom_operator() {
     const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
     const kernel::RegisteredOp op = kernel::registered_op<Op, Policy>();
     const auto& context = kernel::add_context(handle, KernelKind::kBoxed, Policy);
-    kernel::register_kernel(context, op.make_kernel(context));
+    kernel::register_kernel(context, op.make_kernel(context, op.full_dispatch));
     return true;
   }();
   static_cast<void>(once);

@@ -44,6 +44,10 @@ class Whole(unittest.TestCase):
         for name in ("matmul", "reshape", "linear", "scaled_dot_product_attention"):
             self.assertNotIn(name, self.ops)
 
+    def test_composite_with_a_kernel_of_the_targets_own_is_emitted(self):
+        for name in ("silu_backward", "mish_backward", "_fused_rms_norm"):
+            self.assertIn(name, self.ops)
+
     def test_views_that_end_in_as_strided_are_not_emitted(self):
         for name in ("transpose.int", "select.int", "slice.Tensor", "permute", "expand", "split.Tensor"):
             self.assertNotIn(name, self.ops)

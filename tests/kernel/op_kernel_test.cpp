@@ -70,7 +70,7 @@ TEST(WriteBack, OutIsResized) {
 }
 
 TEST(WriteBack, StridedOutKeepsStrideAndGaps) {
-  at::Tensor base = at::full({6}, -1, on_flagos());
+  at::Tensor base = at::full({6}, -1.F, on_flagos());
   at::Tensor out = base.slice(0, 0, 6, 2);
   at::add_out(out, iota(3), iota(3));
   EXPECT_EQ(out.strides(), at::IntArrayRef({2}));
@@ -186,8 +186,8 @@ TEST(ArgumentTypes, DeviceOfResultsFollowsTheDeviceArgument) {
   EXPECT_EQ(x.to(at::kDouble).device(), x.device());
 }
 
-struct TwoTensors : CustomOperator<TwoTensors, std::tuple<at::Tensor, at::Tensor>(
-                                                   const at::Tensor&, const std::optional<at::Tensor>&)> {
+struct TwoTensors : CustomOperator<TwoTensors, std::tuple<at::Tensor, at::Tensor>(const at::Tensor&,
+                                                                                  const std::optional<at::Tensor>&)> {
   static constexpr const char* name = "flagos_test::two";
   static constexpr const char* overload_name = "";
   static constexpr const char* schema_str = "two(Tensor x, Tensor? y) -> (Tensor, Tensor)";
@@ -298,6 +298,7 @@ TEST(Counters, ConjugatedArgumentNeverHitsWithTheBit) {
   EXPECT_TRUE(at::equal(host(z.conj() + 1), reference.conj() + 1));
   // Redispatched past the Conjugate key, the kernel itself receives the bit and must take the full dispatch.
   const auto add = c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor");
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const OpStats counted = called("add.Tensor", [&] {
     torch::jit::Stack stack{z.conj(), z, c10::Scalar(1)};
     add.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);

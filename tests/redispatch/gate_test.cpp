@@ -1,6 +1,7 @@
 // The gate against what the dispatcher really does: probe kernels at every key, by itself and in pairs.
 #include "redispatch/gate.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -52,21 +53,28 @@ std::vector<DispatchKey> keys_above_dense() {
 // The gate leaves BackendSelect out on purpose (Note [The gate's rule]).
 bool compared(DispatchKey key) { return key != DispatchKey::BackendSelect; }
 
-at::Tensor tensor_with(DispatchKeySet keys) {
-  return at::detail::make_tensor<c10::TensorImpl>(keys | DispatchKeySet(DispatchKey::CPU),
-                                                  caffe2::TypeMeta::Make<float>(), c10::Device(c10::kCPU));
-}
+// Exactly these keys and CPU; TensorImpl's constructor would add autograd's and take Python's away.
+struct ExactKeys final : c10::TensorImpl {
+  explicit ExactKeys(DispatchKeySet keys)
+      : c10::TensorImpl(DispatchKeySet(DispatchKey::CPU), caffe2::TypeMeta::Make<float>(), c10::Device(c10::kCPU)) {
+    key_set_ = keys | DispatchKeySet(DispatchKey::CPU);
+  }
+};
+
+at::Tensor tensor_with(DispatchKeySet keys) { return at::Tensor(c10::make_intrusive<ExactKeys>(keys)); }
+
+// Autocast keys are excluded on every thread until autocast is enabled.
+bool excluded_by_default(DispatchKey key) { return c10::autocast_dispatch_keyset.has(key); }
 
 std::string overload_of(DispatchKey key) { return std::string(c10::toString(key)); }
 
 // Operators flagos_gate_test::NAME.KEY(Tensor x) -> (), each with a probe at CPU.
 class Operators {
  public:
-  Operators()
-      : definitions_(torch::Library::FRAGMENT, "flagos_gate_test", std::nullopt, __FILE__, __LINE__) {
+  Operators() : definitions_(torch::Library::FRAGMENT, "flagos_gate_test", std::nullopt, __FILE__, __LINE__) {
     for (const DispatchKey key : keys_above_dense()) {
-      libraries_.emplace(key, std::make_unique<torch::Library>(torch::Library::IMPL, "flagos_gate_test", key, __FILE__,
-                                                               __LINE__));
+      libraries_.emplace(
+          key, std::make_unique<torch::Library>(torch::Library::IMPL, "flagos_gate_test", key, __FILE__, __LINE__));
     }
     cpu_ = std::make_unique<torch::Library>(torch::Library::IMPL, "flagos_gate_test", DispatchKey::CPU, __FILE__,
                                             __LINE__);
@@ -124,7 +132,7 @@ TEST_F(Gate, KernelAtOneKeyRefuses) {
     operators().kernel("one." + overload_of(key), key);
     if (compared(key)) {
       expect_agreement(op, DispatchKeySet(key));
-      EXPECT_FALSE(gate(op, tensor_with(DispatchKeySet(key)).key_set()).fast()) << toString(key);
+      EXPECT_EQ(gate(op, tensor_with(DispatchKeySet(key)).key_set()).fast(), excluded_by_default(key)) << toString(key);
     }
   }
 }
@@ -208,16 +216,11 @@ TEST_F(Gate, FollowsLaterRegistration) {
 
 TEST_F(Gate, ReasonNamesTheKey) {
   const std::map<DispatchKey, Reason> expected{
-      {DispatchKey::Conjugate, Reason::kConj},
-      {DispatchKey::Negative, Reason::kNeg},
-      {DispatchKey::ZeroTensor, Reason::kZero},
-      {DispatchKey::Functionalize, Reason::kFunctionalize},
-      {DispatchKey::FuncTorchBatched, Reason::kVmap},
-      {DispatchKey::FuncTorchGradWrapper, Reason::kVmap},
-      {DispatchKey::Python, Reason::kPython},
-      {DispatchKey::AutogradCPU, Reason::kAutograd},
-      {DispatchKey::AutocastCPU, Reason::kAutocast},
-      {DispatchKey::Tracer, Reason::kOther},
+      {DispatchKey::Conjugate, Reason::kConj},        {DispatchKey::Negative, Reason::kNeg},
+      {DispatchKey::ZeroTensor, Reason::kZero},       {DispatchKey::Functionalize, Reason::kFunctionalize},
+      {DispatchKey::FuncTorchBatched, Reason::kVmap}, {DispatchKey::FuncTorchGradWrapper, Reason::kVmap},
+      {DispatchKey::Python, Reason::kPython},         {DispatchKey::AutogradCPU, Reason::kAutograd},
+      {DispatchKey::AutocastCPU, Reason::kAutocast},  {DispatchKey::Tracer, Reason::kOther},
   };
   for (const auto& [key, reason] : expected) {
     const auto op = operators().define("reason", overload_of(key));
@@ -239,6 +242,11 @@ TEST_F(Gate, NoTensorArgumentsMeansTheTarget) {
   EXPECT_TRUE(gate(op, DispatchKeySet()).fast());
 }
 
+struct AutocastOn {
+  AutocastOn() { at::autocast::set_autocast_enabled(at::kCPU, true); }
+  ~AutocastOn() { at::autocast::set_autocast_enabled(at::kCPU, false); }
+};
+
 // Real backend-wide fallbacks: what PyTorch registers for all operators.
 TEST_F(Gate, BackendWideFallbacks) {
   const auto add = c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor");
@@ -246,9 +254,10 @@ TEST_F(Gate, BackendWideFallbacks) {
   EXPECT_EQ(gate(add, cpu | DispatchKeySet(DispatchKey::Conjugate)).reason, Reason::kConj);
   EXPECT_EQ(gate(add, cpu | DispatchKeySet(DispatchKey::Negative)).reason, Reason::kNeg);
   EXPECT_EQ(gate(add, cpu | DispatchKeySet(DispatchKey::Python)).reason, Reason::kPython);
-  EXPECT_TRUE(gate(add, cpu | DispatchKeySet(DispatchKey::AutocastCPU)).fast());  // a fallthrough for add
+  const AutocastOn autocast;
   const auto mm = c10::Dispatcher::singleton().findSchemaOrThrow("aten::mm", "");
   EXPECT_EQ(gate(mm, cpu | DispatchKeySet(DispatchKey::AutocastCPU)).reason, Reason::kAutocast);
+  EXPECT_TRUE(gate(add, cpu | DispatchKeySet(DispatchKey::AutocastCPU)).fast()) << "a fallthrough for add";
 }
 
 TEST(ReasonText, EveryReasonHasCodeAndHelp) {

@@ -30,9 +30,9 @@ FLAGOS_API KernelKind kernel_kind(std::string_view op);
 // Counters of one operator since the library was loaded or reset_stats() was called, summed over all threads,
 // including threads that have ended. refused[0] (Reason::kNone) is always 0.
 struct OpStats {
-  std::string op;       // "aten::add.Tensor"
-  uint64_t calls = 0;   // times a flagos kernel of the op ran: hits + refused + calls of hand-written kernels
-  uint64_t hits = 0;    // times the fast path was taken
+  std::string op;      // "aten::add.Tensor"
+  uint64_t calls = 0;  // times a flagos kernel of the op ran: hits + refused + calls of hand-written kernels
+  uint64_t hits = 0;   // times the fast path was taken
   std::array<uint64_t, static_cast<size_t>(Reason::kCount)> refused{};
 };
 

@@ -1,0 +1,142 @@
+#include "kernel/fallback.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include "boxing/thread_state.h"
+#include "device/environment.h"
+#include "device/target_constants.h"
+#include "flagos/redispatch.h"
+#include "kernel/cpu_call.h"
+#include "kernel/stack_call.h"
+
+namespace flagos::kernel {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+constexpr std::array kFallbackKeys{DispatchKey::PrivateUse1, DispatchKey::SparsePrivateUse1,
+                                   DispatchKey::SparseCsrPrivateUse1, DispatchKey::QuantizedPrivateUse1,
+                                   DispatchKey::NestedTensorPrivateUse1};
+
+void add_keys(DispatchKeySet& keys, const at::Tensor& tensor) {
+  if (tensor.defined()) {
+    keys = keys | boxed_key_set(tensor.key_set());
+  }
+}
+
+// The key at which the boxed call would end: the backend's, for the arguments' layout.
+DispatchKey backend_key(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  DispatchKeySet keys;
+  for (auto value = stack.end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size()); value != stack.end();
+       ++value) {
+    if (value->isTensor()) {
+      add_keys(keys, value->toTensor());
+    } else if (value->isTensorList()) {
+      for (const at::Tensor& tensor : value->toTensorVector()) {
+        add_keys(keys, tensor);
+      }
+    } else if (value->isOptionalTensorList()) {
+      for (const auto& tensor : value->toOptionalTensorVector()) {
+        add_keys(keys, tensor.value_or(at::Tensor()));
+      }
+    }
+  }
+  if (keys.empty()) {
+    return target().dense_key;
+  }
+  const uint64_t layouts = keys.raw_repr() & (c10::full_backend_mask | kDenseBit | kSpecialLayoutBits);
+  return DispatchKeySet(DispatchKeySet::RAW, layouts).highestPriorityTypeId();
+}
+
+// Once per operator.
+bool first_time(const c10::OperatorHandle& op) {
+  static auto* mutex = new std::mutex();
+  static auto* seen = new std::unordered_set<c10::OperatorHandle>();
+  const std::lock_guard lock(*mutex);
+  return seen->insert(op).second;
+}
+
+void run_on_cpu(const OpContext& context, DispatchKey missing, torch::jit::Stack& stack) {
+  const auto& op = context.handle;
+  const FallbackPolicy policy = environment().fallback;
+  const char* refusal = cpu_call_refusal(op, stack);
+  const bool cpu_has_kernel = target().has_index && op.hasComputedKernelForDispatchKey(DispatchKey::CPU);
+  TORCH_CHECK_NOT_IMPLEMENTED(cpu_has_kernel, "flagos: ", op.operator_name(), " has no kernel for ", missing,
+                              target().has_index ? " and none for the CPU" : "",
+                              ", the target of flagos tensors. Give the operator a kernel there, or a composite one.");
+  TORCH_CHECK_NOT_IMPLEMENTED(refusal == nullptr, "flagos: ", op.operator_name(), " has no kernel for ", missing,
+                              " and does not fall back to the CPU: ", refusal, ".");
+  TORCH_CHECK_NOT_IMPLEMENTED(policy != FallbackPolicy::kError, "flagos: ", op.operator_name(), " has no kernel for ",
+                              missing,
+                              ". FLAGOS_FALLBACK=error forbids running it on the CPU; set it to warn or allow.");
+  if (policy == FallbackPolicy::kWarn && first_time(op)) {
+    TORCH_WARN("flagos: ", op.operator_name(), " has no kernel for ", missing,
+               " and runs on the CPU, by copies. FLAGOS_FALLBACK=allow silences this, error forbids it.");
+  }
+  if (environment().log_fallback) {
+    LOG(WARNING) << "flagos: fallback to the CPU: " << op.operator_name();
+  }
+  count(thread_state().refused[context.id * ThreadState::kReasons + static_cast<size_t>(Reason::kNoKernel)]);
+  call_on_cpu(op, context.mutated_args, stack);
+}
+
+void fallback(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  const OpContext& context = fallback_context(op);
+  const DispatchKey key = backend_key(op, *stack);
+  if (op.hasComputedKernelForDispatchKey(key)) {
+    call_on_stack(context, *stack);
+  } else {
+    run_on_cpu(context, key, *stack);
+  }
+}
+
+// A key of a flagos tensor of special layout, and the target's.
+DispatchKey target_key(DispatchKey ours) {
+  return c10::toRuntimePerBackendFunctionalityKey(c10::toFunctionalityKey(ours),
+                                                  c10::toBackendComponent(target().dense_key));
+}
+
+struct StackKernel final : BoxingKernel {
+  using BoxingKernel::BoxingKernel;
+  void operator()(const c10::OperatorHandle& /*op*/, DispatchKeySet /*keys*/, torch::jit::Stack* stack) const {
+    call_on_stack(context_, *stack);
+  }
+};
+
+}  // namespace
+
+void register_special_layouts() {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const DispatchKey key : kFallbackKeys) {
+    if (key == DispatchKey::PrivateUse1) {
+      continue;
+    }
+    for (const c10::OperatorName& name : dispatcher.getRegistrationsForDispatchKey(target_key(key))) {
+      const auto op = dispatcher.findSchema(name);
+      if (op.has_value()) {
+        OpContext& context = boxed_context(*op);
+        register_kernel(context, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<StackKernel>(context)),
+                        key);
+      }
+    }
+  }
+}
+
+void register_fallbacks() {
+  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
+  for (const DispatchKey key : kFallbackKeys) {
+    registrations->push_back(c10::Dispatcher::singleton().registerFallback(
+        key, c10::KernelFunction::makeFromBoxedFunction<&fallback>(), "libflagos"));
+  }
+}
+
+}  // namespace flagos::kernel

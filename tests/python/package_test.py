@@ -1,0 +1,142 @@
+"""The package flagos and the device module torch.flagos. Expected values are the target's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import unittest
+
+import torch
+
+import flagos
+
+DEVICE = torch.flagos
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+class ImportTest(unittest.TestCase):
+    def test_is_silent_and_idempotent(self) -> None:
+        done = python("import flagos, importlib; importlib.reload(flagos); flagos._autoload()")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_disabled_leaves_torch_alone(self) -> None:
+        done = python("import flagos, torch; print(hasattr(torch, 'flagos'), flagos.disabled())", FLAGOS_DISABLE="1")
+        self.assertEqual(done.stdout.strip(), "False True", done.stderr)
+
+    def test_error_of_the_library_is_an_import_error(self) -> None:
+        done = python("import flagos", FLAGOS_TARGET="nonsense")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("ImportError: flagos: FLAGOS_TARGET", done.stderr)
+
+    def test_missing_library_names_the_variable(self) -> None:
+        done = python("import flagos", FLAGOS_LIBRARY="/nonexistent.so")
+        self.assertIn("ImportError: flagos: FLAGOS_LIBRARY=/nonexistent.so", done.stderr)
+
+    def test_second_privateuse1_backend_is_refused(self) -> None:
+        done = python("import torch; torch.utils.rename_privateuse1_backend('other'); import flagos")
+        self.assertIn('another PrivateUse1 backend, "other"', done.stderr)
+
+
+class DeviceTest(unittest.TestCase):
+    def test_methods_are_generated(self) -> None:
+        x = torch.ones(2).flagos()
+        self.assertTrue(x.is_flagos)
+        self.assertEqual(torch.nn.Linear(2, 2).flagos().weight.device.type, "flagos")
+
+    def test_counts_agree_with_torch_accelerator(self) -> None:
+        self.assertEqual(DEVICE.device_count(), torch.accelerator.device_count())
+        self.assertEqual(DEVICE.current_device(), torch.accelerator.current_device_index())
+        self.assertTrue(torch.accelerator.is_available())
+        self.assertIs(torch.get_device_module("flagos"), DEVICE)
+
+    def test_wrong_devices_are_refused(self) -> None:
+        with self.assertRaisesRegex(ValueError, "expected a flagos device, got cpu"):
+            DEVICE.set_device("cpu")
+        with self.assertRaisesRegex(ValueError, "no device flagos:99"):
+            DEVICE.synchronize(99)
+
+    def test_device_guard_restores_current_device(self) -> None:
+        before = DEVICE.current_device()
+        with DEVICE.device(DEVICE.device_count() - 1), DEVICE.device_of(torch.ones(1)):
+            self.assertEqual(DEVICE.current_device(), DEVICE.device_count() - 1)
+        self.assertEqual(DEVICE.current_device(), before)
+
+    def test_properties_of_the_target(self) -> None:
+        properties = DEVICE.get_device_properties()
+        self.assertTrue(properties.name)
+        self.assertGreater(properties.total_memory, 0)
+        self.assertEqual(DEVICE.get_device_name("flagos:0"), DEVICE.get_device_properties(0).name)
+
+    def test_memory_statistics(self) -> None:
+        x = torch.ones(1024, device="flagos")
+        expected = torch.cuda.memory_allocated(0) if flagos.target() == "cuda" else 0
+        self.assertEqual(DEVICE.memory_allocated(x.device), expected)
+        DEVICE.empty_cache()
+        if flagos.target() == "cpu":
+            with self.assertRaisesRegex(RuntimeError, r"mem_get_info\(\) is not available on the CPU target"):
+                DEVICE.mem_get_info()
+
+
+class RandomTest(unittest.TestCase):
+    def test_manual_seed_gives_the_targets_numbers(self) -> None:
+        torch.manual_seed(7)
+        ours = torch.rand(8, device="flagos").cpu()
+        torch.manual_seed(7)
+        theirs = torch.rand(8, device=flagos.target()).cpu()
+        self.assertTrue(torch.equal(ours, theirs))
+
+    def test_state_round_trip(self) -> None:
+        states = DEVICE.get_rng_state_all()
+        first = torch.rand(4, device="flagos").cpu()
+        DEVICE.set_rng_state_all(states)
+        self.assertTrue(torch.equal(first, torch.rand(4, device="flagos").cpu()))
+
+    def test_fork_rng_restores(self) -> None:
+        state = DEVICE.get_rng_state()
+        with torch.random.fork_rng(device_type="flagos"):
+            torch.rand(4, device="flagos")
+        self.assertTrue(torch.equal(state, DEVICE.get_rng_state()))
+
+
+class StreamTest(unittest.TestCase):
+    def test_stream_context_restores(self) -> None:
+        before = DEVICE.current_stream()
+        stream = DEVICE.Stream()
+        self.assertIsInstance(stream, torch.Stream)
+        self.assertIsInstance(stream, DEVICE.Stream)
+        self.assertNotIsInstance(torch.Event("cpu"), DEVICE.Event)
+        with DEVICE.stream(stream):
+            self.assertEqual(DEVICE.current_stream(), stream)
+        self.assertEqual(DEVICE.current_stream(), before)
+
+    def test_event_orders_streams(self) -> None:
+        event = DEVICE.Event()
+        DEVICE.current_stream().record_event(event)
+        stream = DEVICE.Stream()
+        stream.wait_event(event)
+        event.record(stream)
+        DEVICE.current_stream().wait_stream(stream)
+        event.synchronize()
+        self.assertTrue(event.query())
+
+
+class SwitchTest(unittest.TestCase):
+    def tearDown(self) -> None:
+        flagos.set_redispatch_enabled(True)
+
+    def test_switch_changes_no_result(self) -> None:
+        x = torch.randn(16, 16, device="flagos")
+        on = (x @ x).cpu()
+        flagos.set_redispatch_enabled(False)
+        self.assertFalse(flagos.redispatch_enabled())
+        self.assertTrue(torch.equal(on, (x @ x).cpu()))
+
+
+if __name__ == "__main__":
+    unittest.main()
