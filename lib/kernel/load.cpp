@@ -17,6 +17,9 @@
 #include "kernel/fallback.h"
 #include "kernel/load_error.h"
 #include "kernel/registration.h"
+#include "ops/as_target.h"
+#include "ops/autocast.h"
+#include "ops/parameters.h"
 #include "ops/views.h"
 #include "redispatch/switch.h"
 
@@ -64,6 +67,9 @@ void load() {
   register_device();
   register_kernels();
   ops::register_views();
+  ops::register_parameter_moves();
+  ops::register_as_target();
+  ops::register_autocast();
   kernel::register_special_layouts();
   kernel::register_fallbacks();
   g_loaded = true;

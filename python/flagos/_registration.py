@@ -40,8 +40,9 @@ def register() -> None:
     library()
     # PyTorch keeps the name a second time for Python, because TorchScript can't call the C++ query.
     backend_registration._privateuse1_backend_name = _NAME
-    from flagos import device
+    from flagos import device, storage
 
     if getattr(torch, _NAME, None) is not device:
         torch._register_device_module(_NAME, device)
+        storage.register()
     _generate_methods()

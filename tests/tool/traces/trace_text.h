@@ -16,7 +16,8 @@ inline std::string node_text(int id, const std::string& schema, const std::strin
                              const std::string& range = "") {
   return R"({"id":)" + std::to_string(id) + R"(,"name":"x","ctrl_deps":1,"inputs":)" + inputs +
          R"(,"outputs":{"values":[],"shapes":[],"types":[],"strides":[]},"attrs":[)" +
-         R"({"name":"op_schema","type":"string","value":")" + schema + R"("},{"name":"tensor_range","type":"string","value":")" + range + R"("}]})";
+         R"({"name":"op_schema","type":"string","value":")" + schema + R"("},)" +
+         R"({"name":"tensor_range","type":"string","value":")" + range + R"("}]})";
 }
 
 inline std::string trace_text(const std::string& nodes, const std::string& schema = "1.1.1-chakra.0.0.4") {

@@ -1,0 +1,168 @@
+#include "ops/as_target.h"
+
+#include <ATen/core/List.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <array>
+#include <deque>
+#include <utility>
+
+#include "boxing/alias.h"
+#include "device/target_constants.h"
+#include "flagos/target.h"
+
+namespace flagos::ops {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::IValue;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Operators of aten with a CompositeImplicit kernel that branches on the device type; overloads that a torch version
+// lacks are passed over.
+constexpr std::array kOperators{
+    "lstm.input",    "lstm.data",     "gru.input",     "gru.data",      "rnn_tanh.input", "rnn_tanh.data",
+    "rnn_relu.input", "rnn_relu.data", "lstm_cell",     "gru_cell",      "rnn_tanh_cell",  "rnn_relu_cell",
+    "ctc_loss.IntList", "ctc_loss.Tensor", "batch_norm", "instance_norm", "_batch_norm_impl_index", "grid_sampler",
+    "scaled_dot_product_attention", "rms_norm",
+};
+
+at::Tensor retagged(const at::Tensor& tensor, void (*retag)(c10::TensorImpl*)) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  auto copy = impl->shallow_copy_and_detach(impl->version_counter(), impl->allow_tensor_metadata_change());
+  retag(copy.get());
+  return at::Tensor(std::move(copy));
+}
+
+struct ToFlagos;
+
+struct ToTarget : torch::autograd::Function<ToTarget> {
+  static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& tensor) {
+    return retagged(tensor, [](c10::TensorImpl* impl) { boxing::retag_as_target(impl); });
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients);
+};
+
+struct ToFlagos : torch::autograd::Function<ToFlagos> {
+  static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& tensor) {
+    return retagged(tensor, [](c10::TensorImpl* impl) { boxing::retag_as_flagos(impl); });
+  }
+  static variable_list backward(AutogradContext* /*context*/, const variable_list& gradients) {
+    return {gradients[0].defined() ? ToTarget::apply(gradients[0]) : at::Tensor()};
+  }
+};
+
+variable_list ToTarget::backward(AutogradContext* /*context*/, const variable_list& gradients) {
+  return {gradients[0].defined() ? ToFlagos::apply(gradients[0]) : at::Tensor()};
+}
+
+bool wants_gradient(const at::Tensor& tensor) { return at::GradMode::is_enabled() && tensor.requires_grad(); }
+
+template <class Visit>
+void for_each_tensor(const IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      visit(tensor);
+    }
+  }
+}
+
+// Whether this call may run on target tensors; see the Note.
+bool applies(c10::ArrayRef<IValue> arguments) {
+  constexpr uint64_t kModes = keys::bits(DispatchKey::Python) | keys::bits(DispatchKey::Functionalize) |
+                              keys::bits(DispatchKey::FuncTorchDynamicLayerFrontMode) |
+                              keys::bits(DispatchKey::PythonDispatcher);
+  if ((c10::impl::tls_local_dispatch_key_set().included_.raw_repr() & kModes) != 0) {
+    return false;
+  }
+  constexpr uint64_t kWrapped = kModes | keys::bits(DispatchKey::FuncTorchBatched) |
+                                keys::bits(DispatchKey::FuncTorchGradWrapper);
+  bool possible = true;
+  for (const IValue& argument : arguments) {
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1) {
+        return;
+      }
+      const auto& impl = *tensor.unsafeGetTensorImpl();
+      possible = possible && boxing::is_boxable(impl) && (impl.key_set().raw_repr() & kWrapped) == 0 &&
+                 !tensor._fw_grad(/*level=*/0).defined() && !(target().has_index && wants_gradient(tensor));
+    });
+  }
+  return possible;
+}
+
+at::Tensor to_target(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1) {
+    return tensor;
+  }
+  return wants_gradient(tensor) ? ToTarget::apply(tensor) : ToTarget::forward(nullptr, tensor);
+}
+
+at::Tensor to_flagos(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.device().type() != target().type) {
+    return tensor;
+  }
+  return wants_gradient(tensor) ? ToFlagos::apply(tensor) : ToFlagos::forward(nullptr, tensor);
+}
+
+IValue converted(const IValue& value, at::Tensor (*convert)(const at::Tensor&)) {
+  if (value.isTensor()) {
+    return convert(value.toTensor());
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      list.push_back(convert(tensor));
+    }
+    return list;
+  }
+  return value;
+}
+
+void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  const size_t count = op.schema().arguments().size();
+  const auto first = stack->end() - static_cast<std::ptrdiff_t>(count);
+  if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
+    // The entry of a backend that has no kernel of its own is PyTorch's composite.
+    op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), stack);
+    return;
+  }
+  torch::jit::Stack on_target;
+  for (auto argument = first; argument != stack->end(); ++argument) {
+    on_target.push_back(converted(*argument, to_target));
+  }
+  op.callBoxed(on_target);
+  stack->erase(first, stack->end());
+  for (const IValue& result : on_target) {
+    stack->push_back(converted(result, to_flagos));
+  }
+}
+
+}  // namespace
+
+void register_as_target() {
+  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const std::string name : kOperators) {
+    const size_t dot = name.find('.');
+    const c10::OperatorName full("aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
+    const auto op = dispatcher.findSchema(full);
+    if (!op.has_value() || !op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) {
+      continue;
+    }
+    for (const DispatchKey key : {DispatchKey::AutogradPrivateUse1, DispatchKey::PrivateUse1}) {
+      registrations->push_back(dispatcher.registerImpl(full, key,
+                                                       c10::KernelFunction::makeFromBoxedFunction<&run_as_target>(),
+                                                       std::nullopt, nullptr, "libflagos"));
+    }
+  }
+}
+
+}  // namespace flagos::ops

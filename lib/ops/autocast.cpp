@@ -1,0 +1,51 @@
+#include "ops/autocast.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+#include <deque>
+
+namespace flagos::ops {
+namespace {
+
+at::Tensor binary_cross_entropy_banned(const at::Tensor& /*self*/, const at::Tensor& /*target*/,
+                                       const std::optional<at::Tensor>& /*weight*/, int64_t /*reduction*/) {
+  TORCH_CHECK(false,
+              "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast. Use "
+              "binary_cross_entropy_with_logits or BCEWithLogitsLoss, which are safe.");
+}
+
+// The names that PyTorch's macros expect: `m`, and using-declarations of its namespaces.
+void register_lists(torch::Library& m) {
+  using namespace at;            // NOLINT(google-build-using-namespace)
+  using namespace at::autocast;  // NOLINT(google-build-using-namespace)
+#define FLAGOS_LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define FLAGOS_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define FLAGOS_FP32_SET_OPT_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define FLAGOS_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+  AT_FORALL_LOWER_PRECISION_FP(FLAGOS_LOWER_PRECISION)
+  AT_FORALL_FP32(FLAGOS_FP32)
+  AT_FORALL_FP32_SET_OPT_DTYPE(FLAGOS_FP32_SET_OPT_DTYPE)
+  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  AT_FORALL_PROMOTE(FLAGOS_PROMOTE)
+#undef FLAGOS_LOWER_PRECISION
+#undef FLAGOS_FP32
+#undef FLAGOS_FP32_SET_OPT_DTYPE
+#undef FLAGOS_PROMOTE
+  m.impl("binary_cross_entropy", TORCH_FN(binary_cross_entropy_banned));
+}
+
+}  // namespace
+
+void register_autocast() {
+  // Never destroyed: the dispatcher may be gone by the time static destructors run.
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
+  register_lists(*library);
+  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
+  registrations->push_back(c10::Dispatcher::singleton().registerFallback(
+      c10::DispatchKey::AutocastPrivateUse1, c10::KernelFunction::makeFallthrough(), "libflagos"));
+}
+
+}  // namespace flagos::ops

@@ -1,0 +1,202 @@
+"""Runs the built flagos-diag: exit codes, output formats, files. Called as: cli_test.py FLAGOS_DIAG."""
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+PROGRAM = ""
+ALL_SITUATIONS = "plain conj neg zerotensor functionalize vmap grad no_grad inference autocast python off".split()
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess:
+    env = {**os.environ, "FLAGOS_TARGET": "cpu", **variables}
+    return subprocess.run([PROGRAM, *arguments], env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+def rows(*arguments: str) -> dict[tuple[str, str], dict]:
+    done = run(*arguments, "--format", "json")
+    return {(row["op"], row["situation"]): row for row in json.loads(done.stdout)["results"]}
+
+
+class Usage(unittest.TestCase):
+    def test_version(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^flagos-diag \d+\.\d+\.\d+\n$")
+
+    def test_help_has_examples(self):
+        done = run("--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("Examples:", done.stdout)
+
+    def test_no_command(self):
+        done = run()
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("--help", done.stderr)
+
+    def test_unknown_operator_names_the_nearest(self):
+        done = run("check-op", "add.Tensr")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("add.Tensor", done.stderr)
+
+    def test_bad_choice(self):
+        bad = (["--format", "xml", "doctor"], ["doctor", "--target", "tpu"], ["check-op", "mm", "--situation", "x"])
+        for arguments in bad:
+            self.assertEqual(run(*arguments).returncode, 2, arguments)
+
+    def test_trace_that_is_none(self):
+        done = run("check-op", "--trace", __file__)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(Path(__file__).name, done.stderr)
+
+    def test_bad_environment(self):
+        done = run("--list", FLAGOS_TARGET="tpu")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("FLAGOS_TARGET", done.stderr)
+
+    def test_target_option_beats_the_environment(self):
+        done = run("explain", "mm", "--format", "json", "--target", "cpu", FLAGOS_TARGET="auto")
+        self.assertEqual(json.loads(done.stdout)["environment"]["target"], "cpu")
+
+
+class Output(unittest.TestCase):
+    def test_json_document(self):
+        done = run("explain", "FP-CONJ", "--format", "json", "--seed", "7")
+        document = json.loads(done.stdout)
+        self.assertEqual(document["schema"], "flagos-diag/1")
+        self.assertEqual(document["command"], "explain")
+        for field in ("torch", "library", "compiler", "target", "devices", "driver", "cpu", "governor", "seed"):
+            self.assertIn(field, document["environment"])
+        self.assertEqual(document["environment"]["seed"], 7)
+
+    def test_global_options_before_and_after_the_command(self):
+        before = run("--format", "csv", "explain", "FP-NEG").stdout
+        self.assertEqual(before, run("explain", "FP-NEG", "--format", "csv").stdout)
+        self.assertEqual(next(csv.reader(io.StringIO(before))), ["code", "meaning"])
+
+    def test_no_color_wins(self):
+        colored = run("doctor", "--color", "always", NO_COLOR="", TERM="xterm").stdout
+        self.assertIn("\033", colored)
+        self.assertNotIn("\033", run("doctor", "--color", "always", NO_COLOR="1", TERM="xterm").stdout)
+        self.assertNotIn("\033", run("doctor", "--color", "always", NO_COLOR="", TERM="dumb").stdout)
+
+    def test_output_file_survives_a_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "out.json")
+            self.assertEqual(run("explain", "--output", str(file), "--format", "json").returncode, 0)
+            before = file.read_bytes()
+            self.assertEqual(json.loads(before)["command"], "explain")
+            self.assertEqual(run("check-op", "no_such_operator", "--output", str(file)).returncode, 2)
+            self.assertEqual(file.read_bytes(), before)
+            self.assertEqual(os.listdir(folder), ["out.json"])
+
+    def test_output_directory_that_is_not_there(self):
+        done = run("explain", "--output", "/no/such/directory/out.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/no/such/directory", done.stderr)
+
+
+class CheckOp(unittest.TestCase):
+    def test_every_situation_has_a_row(self):
+        found = rows("check-op", "mm")
+        self.assertEqual([situation for op, situation in found if op == "mm"], ALL_SITUATIONS)
+        for row in found.values():
+            fields = "op situation verdict reason key predicted observed agrees hits calls note"
+            self.assertEqual(list(row), fields.split())
+
+    def test_verdicts_of_mm(self):
+        found = rows("check-op", "mm", "--situation", "plain,conj,neg,zerotensor,functionalize,vmap,off,grad")
+        expected = {
+            "plain": ("fast", None),
+            "grad": ("fast", None),
+            "conj": ("fast", None),  # mm has its own way with conj bits: it falls through
+            "neg": ("full", "FP-NEG"),
+            "zerotensor": ("full", "FP-ZERO"),
+            "functionalize": ("full", "FP-FUNCTIONALIZE"),
+            "vmap": ("full", "FP-VMAP"),
+            "off": ("full", "FP-OFF"),
+        }
+        for situation, (verdict, reason) in expected.items():
+            row = found["mm", situation]
+            self.assertEqual((row["verdict"], row["reason"], row["agrees"]), (verdict, reason, True), row)
+        self.assertEqual(found["mm", "off"]["hits"], 0)
+        self.assertEqual(found["mm", "plain"]["hits"], 1)
+
+    def test_python_mode(self):
+        row = rows("check-op", "add.Tensor", "--situation", "python")["add.Tensor", "python"]
+        if row["verdict"] == "unknown":
+            self.skipTest(row["note"])
+        self.assertEqual((row["verdict"], row["reason"], row["agrees"]), ("full", "FP-PYTHON", True), row)
+
+    def test_kinds_that_are_never_boxed(self):
+        found = rows("check-op", "view", "matmul", "--situation", "plain")
+        self.assertEqual(found["view", "plain"]["verdict"], "view")
+        self.assertEqual(found["matmul", "plain"]["verdict"], "composite")
+
+    def test_a_float_operator_has_no_conj_bit(self):
+        row = rows("check-op", "relu", "--situation", "conj")["relu", "conj"]
+        self.assertEqual(row["verdict"], "n/a")
+        self.assertTrue(row["note"])
+
+    def test_explain_names_key_source_and_remedy(self):
+        done = run("check-op", "add.Tensor", "--situation", "conj", "--explain")
+        for text in ("Conjugate", "ConjugateFallback.cpp", "resolve_conj"):
+            self.assertIn(text, done.stdout)
+
+    def test_interrupt_prints_what_there_is(self):
+        process = subprocess.Popen([PROGRAM, "check-op", "--all", "--format", "json"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env={**os.environ, "FLAGOS_TARGET": "cpu"}, text=True)
+        time.sleep(8)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(json.loads(out)["command"], "check-op")
+
+
+class OtherCommands(unittest.TestCase):
+    def test_list(self):
+        done = run("--list", "--format", "csv")
+        kinds = dict(csv.reader(io.StringIO(done.stdout)))
+        self.assertEqual(kinds["add.Tensor"], "boxed")
+        self.assertEqual(kinds["view"], "view")
+        self.assertEqual(kinds["matmul"], "composite")
+
+    def test_explain_operator_shows_what_is_registered(self):
+        done = run("explain", "mm", "--format", "json")
+        sources = {row["key"]: row["source"] for row in json.loads(done.stdout)["results"] if row["op"] == "mm"}
+        self.assertIn("libflagos", sources["PrivateUse1"])
+
+    def test_doctor(self):
+        done = run("doctor", "--format", "json")
+        results = json.loads(done.stdout)["results"]
+        failed = [row for row in results if row["verdict"] == "fail"]
+        self.assertEqual(done.returncode, 2 if failed else 0)
+        self.assertTrue(all(row["remedy"] for row in results if row["verdict"] != "ok"), results)
+
+    def test_doctor_reports_a_library_that_does_not_load(self):
+        done = run("doctor", "--format", "json", FLAGOS_TARGET="tpu")
+        self.assertEqual(done.returncode, 2)
+        failed = [row["check"] for row in json.loads(done.stdout)["results"] if row["verdict"] == "fail"]
+        self.assertIn("libflagos", failed)
+
+    def test_doctor_redacts_paths(self):
+        out = run("doctor", "--redact", "--format", "json").stdout
+        self.assertNotIn(str(Path.home()) + "/", out)
+        self.assertNotIn("site-packages", out)
+
+    def test_doctor_names_the_variable_that_was_meant(self):
+        out = run("doctor", "--format", "json", FLAGOS_FALBACK="warn").stdout
+        self.assertIn("FLAGOS_FALLBACK", out)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,87 @@
+#include "report/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace flagos::diag {
+namespace {
+
+Report sample() {
+  Report report;
+  report.command = "check-op";
+  report.fields = {"op", "agrees", "hits", "note"};
+  report.rows = {{{"op", "mm"}, {"agrees", true}, {"hits", 1}, {"note", nullptr}},
+                 {{"op", "add"}, {"agrees", false}, {"hits", 0}, {"note", "a \"b\", | c"}}};
+  report.summary = {{"rows", 2}};
+  report.notes = {"a note"};
+  return report;
+}
+
+std::string written(Format format, const TableStyle& style = {}, const Report& report = sample()) {
+  std::ostringstream out;
+  make_writer(format, style)->write(report, out);
+  return out.str();
+}
+
+TEST(JsonWriter, DocumentHasTheContractsFields) {
+  const Row document = Row::parse(written(Format::kJson));
+  EXPECT_EQ(document.at("schema"), "flagos-diag/1");
+  EXPECT_EQ(document.at("command"), "check-op");
+  EXPECT_TRUE(document.contains("environment"));
+  EXPECT_EQ(document.at("results").size(), 2U);
+  EXPECT_EQ(document.at("results")[0].at("agrees"), true);
+  EXPECT_TRUE(document.at("results")[0].at("note").is_null());
+}
+
+TEST(JsonWriter, BytesThatAreNotUtf8DoNotLoseTheDocument) {
+  Report report = sample();
+  report.rows[0]["note"] = "\xff\xfe";
+  EXPECT_NO_THROW(Row::parse(written(Format::kJson, {}, report)));
+}
+
+TEST(JsonLinesWriter, OneHeadThenOneRowALine) {
+  std::istringstream lines(written(Format::kJsonLines));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(Row::parse(line).at("schema"), "flagos-diag/1");
+  std::getline(lines, line);
+  EXPECT_EQ(Row::parse(line).at("op"), "mm");
+}
+
+TEST(CsvWriter, QuotesAsRfc4180) {
+  EXPECT_EQ(written(Format::kCsv), "op,agrees,hits,note\r\nmm,yes,1,\r\nadd,no,0,\"a \"\"b\"\", | c\"\r\n");
+}
+
+TEST(MarkdownWriter, EscapesBars) {
+  EXPECT_NE(written(Format::kMarkdown).find("| a \"b\", \\| c |"), std::string::npos);
+}
+
+TEST(TableWriter, FitsTheTerminal) {
+  Report report = sample();
+  report.rows[1]["note"] = std::string(300, 'x');
+  TableStyle style;
+  style.width = 60;
+  style.quiet = true;
+  std::istringstream lines(written(Format::kTable, style, report));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 62U) << line;  // the ellipsis is three bytes, one column
+  }
+}
+
+TEST(TableWriter, QuietHasRowsOnly) {
+  TableStyle style;
+  style.quiet = true;
+  EXPECT_EQ(written(Format::kTable, style).find("a note"), std::string::npos);
+  EXPECT_NE(written(Format::kTable).find("a note"), std::string::npos);
+}
+
+TEST(TableWriter, ColorOnlyWhenAsked) {
+  TableStyle style;
+  EXPECT_EQ(written(Format::kTable, style).find('\033'), std::string::npos);
+  style.color = true;
+  EXPECT_NE(written(Format::kTable, style).find('\033'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace flagos::diag

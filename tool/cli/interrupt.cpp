@@ -1,0 +1,21 @@
+#include "cli/interrupt.h"
+
+#include <csignal>
+
+namespace flagos::diag {
+namespace {
+
+volatile std::sig_atomic_t g_interrupted = 0;
+
+}  // namespace
+
+void catch_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // no SA_RESTART: a waiting poll() returns
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool interrupted() noexcept { return g_interrupted != 0; }
+
+}  // namespace flagos::diag

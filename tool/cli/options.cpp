@@ -1,0 +1,69 @@
+#include "cli/options.h"
+
+#include <unistd.h>
+
+#include <map>
+
+namespace flagos::diag {
+namespace {
+
+const std::map<std::string, Format> kFormats = {{"table", Format::kTable},
+                                                {"json", Format::kJson},
+                                                {"jsonl", Format::kJsonLines},
+                                                {"csv", Format::kCsv},
+                                                {"md", Format::kMarkdown}};
+const std::map<std::string, ColorChoice> kColors = {
+    {"auto", ColorChoice::kAuto}, {"always", ColorChoice::kAlways}, {"never", ColorChoice::kNever}};
+
+constexpr const char* kExamples = R"(
+Examples:
+  flagos-diag check-op add.Tensor                 which situations take the fast path, and why not
+  flagos-diag check-op 'index*' --explain         the same in words, for every operator the glob matches
+  flagos-diag check-op --all --format json --output ops.json
+  flagos-diag check-op --trace run.json           the operators that a recorded PyTorch execution trace calls
+  flagos-diag explain FP-CONJ                     what a code means and what to do
+  flagos-diag explain mm                          what is registered for an operator, with source lines
+  flagos-diag --list --target cpu                 every operator and how it is carried out
+  flagos-diag doctor                              is this installation in order?
+
+Exit codes: 0 as hoped, 1 a finding, 2 usage or environment, 3 inconclusive, 130 interrupted.)";
+
+// CLI::CheckedTransformer would name the enumerators' numbers in its messages.
+template <class T>
+void add_choice(CLI::App& app, const std::string& name, T& value, const std::map<std::string, T>& choices,
+                const std::string& help) {
+  app.add_option_function<std::string>(
+         name, [&](const std::string& text) { value = choices.at(text); }, help)
+      ->check(CLI::IsMember(&choices));
+}
+
+}  // namespace
+
+void add_global_options(CLI::App& app, GlobalOptions& options) {
+  app.fallthrough();
+  app.add_option("--target", options.target, "Backend whose kernels run [FLAGOS_TARGET, else auto]")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  add_choice(app, "--format", options.format, kFormats, "Output format [table]");
+  app.add_option("--output", options.output, "Write to this file, which is replaced whole or not at all");
+  app.add_option("--seed", options.seed, "Seed of made-up data [0]");
+  add_choice(app, "--color", options.color, kColors, "Colours; a non-empty NO_COLOR means never [auto]");
+  app.add_flag("-q,--quiet", options.quiet, "Rows only: no summary, notes or progress");
+  app.add_flag("-v,--verbose", options.verbose, "Show the warnings of PyTorch and of worker processes");
+  app.add_flag("--list", options.list, "List the operators and how each is carried out");
+  app.add_flag("--version", options.version, "Print the version");
+  app.footer(kExamples);
+}
+
+TableStyle table_style(const GlobalOptions& options) {
+  TableStyle style;
+  style.quiet = options.quiet;
+  if (options.output.empty()) {
+    style.width = terminal_width(STDOUT_FILENO);
+    style.color = use_color(options.color, STDOUT_FILENO);
+  } else {
+    style.color = options.color == ColorChoice::kAlways && use_color(options.color, STDOUT_FILENO);
+  }
+  return style;
+}
+
+}  // namespace flagos::diag

@@ -1,0 +1,33 @@
+// The options every command has.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "report/terminal.h"
+#include "report/writer.h"
+
+namespace flagos::diag {
+
+struct GlobalOptions {
+  std::string target;  // "auto", "cpu", "cuda"; empty: FLAGOS_TARGET as it is
+  Format format = Format::kTable;
+  std::filesystem::path output;  // empty: standard output
+  uint64_t seed = 0;
+  ColorChoice color = ColorChoice::kAuto;
+  bool quiet = false;
+  bool verbose = false;
+  bool list = false;
+  bool version = false;
+};
+
+// Adds the global options to `app`, which reads them into `options`. Commands added later accept them too, after their
+// name. `options` must outlive `app`.
+void add_global_options(CLI::App& app, GlobalOptions& options);
+
+// How reports are drawn with these options.
+TableStyle table_style(const GlobalOptions& options);
+
+}  // namespace flagos::diag

@@ -1,0 +1,17 @@
+#include "commands/command.h"
+
+#include "commands/check_op.h"
+#include "commands/doctor.h"
+#include "commands/explain.h"
+
+namespace flagos::diag {
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(std::make_unique<CheckOp>());
+  commands.push_back(std::make_unique<Explain>());
+  commands.push_back(std::make_unique<Doctor>());
+  return commands;
+}
+
+}  // namespace flagos::diag

@@ -1,0 +1,78 @@
+#include "commands/python_program.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "report/environment.h"
+
+namespace flagos::diag {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScript = "python_mode.py";
+constexpr const char* kWorkerLibrary = "libflagos-diag-worker.so";
+
+// Beside this program in a build tree, else below ../lib/flagos where it is installed.
+std::optional<fs::path> find_file(const char* name) {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& directory : {here, here.parent_path() / FLAGOS_DIAG_LIBEXEC}) {
+    if (fs::exists(directory / name, error)) {
+      return directory / name;
+    }
+  }
+  return std::nullopt;
+}
+
+// `path` in single quotes, for a shell.
+std::string quoted(const std::string& path) {
+  std::string result = "'";
+  for (const char c : path) {
+    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return result + "'";
+}
+
+// The version of the torch that `python` imports, without a local label ("+cu130"); empty: none.
+std::string torch_of(const std::string& python) {
+  const std::string command =
+      quoted(python) + " -c 'import torch; print(torch.__version__.split(\"+\")[0])' 2>/dev/null";
+  FILE* output = popen(command.c_str(), "r");
+  if (output == nullptr) {
+    return "";
+  }
+  std::array<char, 64> line{};
+  std::string version = fgets(line.data(), line.size(), output) != nullptr ? line.data() : "";
+  pclose(output);
+  while (!version.empty() && version.back() == '\n') {
+    version.pop_back();
+  }
+  return version;
+}
+
+}  // namespace
+
+PythonProgram find_python_program() {
+  const auto script = find_file(kScript);
+  const auto library = find_file(kWorkerLibrary);
+  if (!script.has_value() || !library.has_value()) {
+    return {{}, fmt::format("{} is not beside flagos-diag", script.has_value() ? kWorkerLibrary : kScript)};
+  }
+  const std::string wanted = running_torch_version();
+  std::string seen;
+  for (const char* python : {FLAGOS_PYTHON, "python3"}) {
+    const std::string version = torch_of(python);
+    if (version == wanted) {
+      return {{python, script->string(), library->string()}, ""};
+    }
+    seen += version.empty() ? "" : fmt::format(" ({} has {})", python, version);
+  }
+  return {{}, fmt::format("no Python with torch {} was found{}", wanted, seen)};
+}
+
+}  // namespace flagos::diag

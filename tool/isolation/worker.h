@@ -1,0 +1,18 @@
+// The worker: checks operators in a process of its own, so that a crash costs one row.
+#pragma once
+
+namespace flagos::diag {
+
+// Note [Worker protocol]
+// The parent starts `flagos-diag --worker IN OUT SEED [TRACE]`; IN and OUT are file descriptors. Lines of JSON:
+//   parent: {"op": "aten::mm", "situations": ["plain", "conj"]}
+//   worker: {"begin": "plain"}, then {"row": {...}}, for each situation; then {"done": "aten::mm"}
+// The end of IN ends the worker. A worker that dies is replaced, and what it had begun is reported as an error.
+inline constexpr const char* kWorkerFlag = "--worker";
+
+bool is_worker(int argc, char** argv);
+
+}  // namespace flagos::diag
+
+// Runs a worker to its end; the exit code. Also called by python_mode.py, in Python under a TorchDispatchMode.
+extern "C" [[gnu::visibility("default")]] int flagos_diag_worker(int argc, char** argv);

@@ -1,0 +1,124 @@
+#include "isolation/worker_pool.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/interrupt.h"
+
+namespace flagos::diag {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPollMs = 500;
+
+Row error_row(const Job& job, const std::string& situation, const std::string& why) {
+  return {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience)
+    : command_(std::move(command)), workers_(workers), patience_(patience) {}
+
+void WorkerPool::run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done) {
+  std::vector<Slot> slots(std::min(workers_, jobs.size()));
+  for (;;) {
+    bool busy = false;
+    for (Slot& slot : slots) {
+      assign(slot, jobs);
+      busy |= slot.busy;
+    }
+    if (!busy || interrupted()) {
+      return;
+    }
+    wait(slots, jobs, on_row, on_done);
+  }
+}
+
+void WorkerPool::assign(Slot& slot, std::deque<Job>& jobs) {
+  if (slot.busy || jobs.empty()) {
+    return;
+  }
+  if (slot.process == nullptr) {
+    slot.process = std::make_unique<WorkerProcess>(command_);
+    slot.ever_answered = false;
+  }
+  slot.job = std::move(jobs.front());
+  jobs.pop_front();
+  slot.busy = true;
+  slot.begun.clear();
+  slot.last_answer = Clock::now();
+  const Row request = {{"op", slot.job.op}, {"situations", slot.job.situations}};
+  slot.process->send(request.dump());  // a dead worker is seen by the end of its answers
+}
+
+void WorkerPool::wait(std::vector<Slot>& slots, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done) {
+  std::vector<pollfd> waits;
+  std::vector<Slot*> of_wait;
+  for (Slot& slot : slots) {
+    if (slot.busy) {
+      waits.push_back({slot.process->readable_fd(), POLLIN, 0});
+      of_wait.push_back(&slot);
+    }
+  }
+  poll(waits.data(), waits.size(), kPollMs);
+  for (size_t i = 0; i < waits.size(); ++i) {
+    Slot& slot = *of_wait[i];
+    if (waits[i].revents != 0) {
+      receive(slot, jobs, on_row, on_done);
+    } else if (Clock::now() - slot.last_answer > patience_) {
+      slot.process->kill();
+      bury(slot, jobs, on_row, fmt::format("no answer within {} s", patience_.count()));
+    }
+  }
+}
+
+void WorkerPool::receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done) {
+  const bool open = slot.process->lines().fill();
+  slot.last_answer = Clock::now();
+  while (auto line = slot.process->lines().take()) {
+    slot.ever_answered = true;
+    take_line(slot, *line, on_row, on_done);
+  }
+  if (!open) {
+    bury(slot, jobs, on_row, "");
+  }
+}
+
+void WorkerPool::take_line(Slot& slot, const std::string& line, const OnRow& on_row, const OnDone& on_done) {
+  Row message = Row::parse(line);
+  if (message.contains("begin")) {
+    slot.begun = message["begin"].get<std::string>();
+  } else if (message.contains("row")) {
+    std::erase(slot.job.situations, slot.begun);
+    on_row(slot.job.op, std::move(message["row"]));
+  } else if (message.contains("done")) {
+    slot.busy = false;
+    on_done(slot.job.op);
+  }
+}
+
+// What the worker had begun is lost; the rest of its job goes back to the front.
+void WorkerPool::bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const std::string& why) {
+  const std::string end = slot.process->how_it_ended();
+  slot.process.reset();
+  if (!slot.busy) {
+    return;
+  }
+  slot.busy = false;
+  if (!slot.ever_answered) {
+    throw std::runtime_error(
+        fmt::format("a worker ended before its first answer ({}); run with -v to see what it says", end));
+  }
+  if (!slot.begun.empty() && std::erase(slot.job.situations, slot.begun) != 0) {
+    on_row(slot.job.op, error_row(slot.job, slot.begun, why.empty() ? fmt::format("the process died: {}", end) : why));
+  }
+  jobs.push_front(std::move(slot.job));
+}
+
+}  // namespace flagos::diag

@@ -1,0 +1,55 @@
+// WorkerPool: jobs spread over workers that may crash or hang.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "isolation/worker_process.h"
+#include "report/report.h"
+
+namespace flagos::diag {
+
+struct Job {
+  std::string op;
+  std::vector<std::string> situations;  // those still to do
+};
+
+class WorkerPool {
+ public:
+  // Called with each row as it comes; of a worker that died, with an error row for what it had begun.
+  using OnRow = std::function<void(const std::string& op, Row row)>;
+  using OnDone = std::function<void(const std::string& op)>;
+
+  WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience);
+
+  // Returns when all jobs are done or interrupted() is set. Throws std::runtime_error when workers end before they
+  // begin anything: there is no use in starting more.
+  void run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done);
+
+ private:
+  struct Slot {
+    std::unique_ptr<WorkerProcess> process;
+    Job job;
+    bool busy = false;
+    bool ever_answered = false;
+    std::string begun;  // the situation under way; empty: none
+    std::chrono::steady_clock::time_point last_answer;
+  };
+
+  void assign(Slot& slot, std::deque<Job>& jobs);
+  void receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
+  void take_line(Slot& slot, const std::string& line, const OnRow& on_row, const OnDone& on_done);
+  void bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const std::string& why);
+  void wait(std::vector<Slot>& slots, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
+
+  WorkerCommand command_;
+  size_t workers_;
+  std::chrono::seconds patience_;
+};
+
+}  // namespace flagos::diag

@@ -1,0 +1,21 @@
+// The environment that results hold for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "report/report.h"
+
+namespace flagos::diag {
+
+// torch, library, compiler, target, devices, driver, cpu, governor, seed. What can't be told is null.
+Row describe_environment(uint64_t seed);
+
+// Version of the torch that runs, as "2.11.0"; of the one this tool was compiled against.
+std::string running_torch_version();
+std::string built_torch_version();
+
+// "cpu" or "cuda".
+std::string target_name();
+
+}  // namespace flagos::diag
