@@ -74,14 +74,15 @@ void retag_as_target(c10::TensorImpl* impl) noexcept;
 void set_view_device(c10::TensorImpl* view, const c10::TensorImpl& base) noexcept;
 
 // Whether `impl` is a tensor that can be boxed: on flagos, with a storage of the target (a fake, meta, functional or
-// batched tensor has none) and of a plain TensorImpl's shape.
+// batched tensor has none; a zero tensor's has no memory and says flagos) and of a plain TensorImpl's shape.
 inline bool is_boxable(const c10::TensorImpl& impl) noexcept {
-  const uint64_t keys = impl.key_set().raw_repr();
-  if ((keys & kPrivateUse1Bit) == 0 || (keys & kSpecialLayoutBits) != 0) {
+  const uint64_t raw = impl.key_set().raw_repr();
+  if ((raw & kPrivateUse1Bit) == 0 || (raw & kSpecialLayoutBits) != 0) {
     return false;
   }
   const auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
-  return storage != nullptr && storage->device_type() == target().type;
+  return storage != nullptr &&
+         (storage->device_type() == target().type || (raw & keys::bits(c10::DispatchKey::ZeroTensor)) != 0);
 }
 
 }  // namespace flagos::boxing

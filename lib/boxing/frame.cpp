@@ -183,7 +183,9 @@ const at::Tensor* Frame::handle_of(const c10::TensorImpl* impl) const noexcept {
   return nullptr;
 }
 
-c10::Device Frame::box_device(c10::Device device) noexcept {
+c10::Device Frame::box_device(c10::Device device) {
+  TORCH_CHECK(target().has_index || device.type() != c10::DeviceType::PrivateUse1 || device.index() <= 0,
+              "flagos: there is no device ", device, "; with the CPU as the target there is flagos:0 only.");
   foreign_device_ |= device.type() != c10::DeviceType::PrivateUse1;
   return to_target_device(device);
 }

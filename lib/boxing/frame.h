@@ -43,8 +43,9 @@ class Frame {
   const at::Tensor* handle_of(const c10::TensorImpl* impl) const noexcept;
 
   void add_keys(uint64_t keys) noexcept { keys_ |= keys; }
-  // An explicit device argument: results follow it. Returns the device to hand to the target.
-  c10::Device box_device(c10::Device device) noexcept;
+  // An explicit device argument: results follow it. Returns the device to hand to the target. Throws c10::Error for a
+  // flagos device that the target does not have.
+  c10::Device box_device(c10::Device device);
 
   // The union of key sets as the gate wants it; {target Dense} when there is no tensor argument.
   uint64_t gate_keys() const noexcept { return C10_LIKELY(keys_ != 0) ? keys_ : target().dense_keys; }

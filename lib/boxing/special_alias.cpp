@@ -1,5 +1,8 @@
 #include "boxing/special_alias.h"
 
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include "boxing/alias.h"
 
 namespace flagos::boxing {
@@ -9,6 +12,12 @@ SpecialAlias::SpecialAlias(const at::Tensor& source_tensor, bool mutated_, Speci
   auto copy = source->shallow_copy_and_detach(source->version_counter(), /*allow_tensor_metadata_change=*/true);
   retag_as_target(copy.get());
   boxed.emplace(at::Tensor(std::move(copy)));
+  // Some sparse kernels ask requires_grad() to know what to keep for the backward (_sparse_mm_reduce_impl). Only below
+  // autograd: above it, the alias would be recorded.
+  const bool below_autograd = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradCPU);
+  if (below_autograd && at::GradMode::is_enabled() && source_tensor.requires_grad()) {
+    boxed->set_requires_grad(true);
+  }
 }
 
 void SpecialAlias::write_back() const {

@@ -67,7 +67,8 @@ void register_kernel(const OpContext& context, c10::KernelFunction kernel, c10::
   // Never destroyed: the dispatcher may be gone by the time static destructors run.
   static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
   registrations->push_back(c10::Dispatcher::singleton().registerImpl(
-      context.handle.operator_name(), key, std::move(kernel), std::nullopt, nullptr, "libflagos"));
+      context.handle.operator_name(), key, std::move(kernel), std::nullopt, nullptr,
+      context.kind == KernelKind::kView ? "libflagos, never boxed" : "libflagos, boxed"));
 }
 
 OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
@@ -131,8 +132,9 @@ KernelKind kernel_kind(std::string_view op) {
     return KernelKind::kNone;
   }
   if (handle->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
-    const kernel::OpContext* context = kernel::find_context(op);
-    return context != nullptr ? context->kind : KernelKind::kBoxed;  // null: somebody else's kernel
+    if (const kernel::OpContext* context = kernel::find_context(op)) {
+      return context->kind;
+    }
   }
   if (handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     return KernelKind::kComposite;

@@ -18,9 +18,12 @@
 #include "kernel/load_error.h"
 #include "kernel/registration.h"
 #include "ops/as_target.h"
+#include "ops/attention.h"
 #include "ops/autocast.h"
+#include "ops/packed_sequence.h"
 #include "ops/parameters.h"
 #include "ops/views.h"
+#include "ops/zero_tensor.h"
 #include "redispatch/switch.h"
 
 namespace flagos {
@@ -68,7 +71,10 @@ void load() {
   register_kernels();
   ops::register_views();
   ops::register_parameter_moves();
+  ops::register_packed_sequence();
+  ops::register_zero_tensor();
   ops::register_as_target();
+  ops::register_attention();
   ops::register_autocast();
   kernel::register_special_layouts();
   kernel::register_fallbacks();

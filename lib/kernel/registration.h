@@ -42,6 +42,7 @@ struct OpContext {
 struct RegisteredOp {
   const char* name;      // "aten::add"
   const char* overload;  // "Tensor"
+  uint64_t mutated_args;  // bit i: the kernel writes argument i back
   OpPolicy policy;
   void (*full_dispatch)();  // at::_ops::X::call, its type taken off; only make_kernel knows it
   c10::KernelFunction (*make_kernel)(const OpContext& context, void (*full_dispatch)());

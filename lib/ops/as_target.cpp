@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "boxing/alias.h"
+#include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
-#include "flagos/target.h"
+#include "ops/batch_norm.h"
 
 namespace flagos::ops {
 namespace {
@@ -26,31 +27,24 @@ using torch::autograd::variable_list;
 // Operators of aten with a CompositeImplicit kernel that branches on the device type; overloads that a torch version
 // lacks are passed over.
 constexpr std::array kOperators{
-    "lstm.input",    "lstm.data",     "gru.input",     "gru.data",      "rnn_tanh.input", "rnn_tanh.data",
-    "rnn_relu.input", "rnn_relu.data", "lstm_cell",     "gru_cell",      "rnn_tanh_cell",  "rnn_relu_cell",
+    "lstm.input",       "lstm.data",       "gru.input",  "gru.data",      "rnn_tanh.input",         "rnn_tanh.data",
+    "rnn_relu.input",   "rnn_relu.data",   "lstm_cell",  "gru_cell",      "rnn_tanh_cell",          "rnn_relu_cell",
     "ctc_loss.IntList", "ctc_loss.Tensor", "batch_norm", "instance_norm", "_batch_norm_impl_index", "grid_sampler",
-    "scaled_dot_product_attention", "rms_norm",
+    "rms_norm",
 };
-
-at::Tensor retagged(const at::Tensor& tensor, void (*retag)(c10::TensorImpl*)) {
-  auto* impl = tensor.unsafeGetTensorImpl();
-  auto copy = impl->shallow_copy_and_detach(impl->version_counter(), impl->allow_tensor_metadata_change());
-  retag(copy.get());
-  return at::Tensor(std::move(copy));
-}
 
 struct ToFlagos;
 
 struct ToTarget : torch::autograd::Function<ToTarget> {
   static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& tensor) {
-    return retagged(tensor, [](c10::TensorImpl* impl) { boxing::retag_as_target(impl); });
+    return boxing::as_target(tensor);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients);
 };
 
 struct ToFlagos : torch::autograd::Function<ToFlagos> {
   static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& tensor) {
-    return retagged(tensor, [](c10::TensorImpl* impl) { boxing::retag_as_flagos(impl); });
+    return boxing::as_flagos(tensor);
   }
   static variable_list backward(AutogradContext* /*context*/, const variable_list& gradients) {
     return {gradients[0].defined() ? ToTarget::apply(gradients[0]) : at::Tensor()};
@@ -82,8 +76,8 @@ bool applies(c10::ArrayRef<IValue> arguments) {
   if ((c10::impl::tls_local_dispatch_key_set().included_.raw_repr() & kModes) != 0) {
     return false;
   }
-  constexpr uint64_t kWrapped = kModes | keys::bits(DispatchKey::FuncTorchBatched) |
-                                keys::bits(DispatchKey::FuncTorchGradWrapper);
+  constexpr uint64_t kWrapped =
+      kModes | keys::bits(DispatchKey::FuncTorchBatched) | keys::bits(DispatchKey::FuncTorchGradWrapper);
   bool possible = true;
   for (const IValue& argument : arguments) {
     for_each_tensor(argument, [&](const at::Tensor& tensor) {
@@ -99,17 +93,15 @@ bool applies(c10::ArrayRef<IValue> arguments) {
 }
 
 at::Tensor to_target(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1) {
-    return tensor;
-  }
-  return wants_gradient(tensor) ? ToTarget::apply(tensor) : ToTarget::forward(nullptr, tensor);
+  return tensor.defined() && wants_gradient(tensor) && tensor.device().type() == c10::DeviceType::PrivateUse1
+             ? ToTarget::apply(tensor)
+             : boxing::as_target(tensor);
 }
 
 at::Tensor to_flagos(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.device().type() != target().type) {
-    return tensor;
-  }
-  return wants_gradient(tensor) ? ToFlagos::apply(tensor) : ToFlagos::forward(nullptr, tensor);
+  return tensor.defined() && wants_gradient(tensor) && tensor.device().type() == target().type
+             ? ToFlagos::apply(tensor)
+             : boxing::as_flagos(tensor);
 }
 
 IValue converted(const IValue& value, at::Tensor (*convert)(const at::Tensor&)) {
@@ -126,12 +118,32 @@ IValue converted(const IValue& value, at::Tensor (*convert)(const at::Tensor&)) 
   return value;
 }
 
+// PyTorch's composite, on the flagos tensors as they are, but for batch_norm's choice of cuDNN.
+void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  if (op.operator_name().name == "aten::_batch_norm_impl_index") {
+    const auto arguments = torch::jit::last(stack, 9);
+    const auto optional = [&](size_t i) { return arguments[i].toOptional<at::Tensor>(); };
+    const at::Tensor input = arguments[0].toTensor();
+    const bool training = arguments[5].toBool();
+    const double eps = arguments[7].toDouble();
+    if (boxing::is_boxable(*input.unsafeGetTensorImpl()) &&
+        batch_norm_uses_cudnn(input, optional(1), optional(2), optional(3), optional(4), training, eps)) {
+      auto results = cudnn_batch_norm(input, optional(1), optional(2), optional(3), optional(4), training,
+                                      arguments[6].toDouble(), eps);
+      torch::jit::drop(stack, 9);
+      std::apply([&](auto&&... each) { torch::jit::push(stack, each...); }, results);
+      return;
+    }
+  }
+  // The table entry of a backend that has no kernel of its own is PyTorch's composite.
+  op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
+}
+
 void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   const size_t count = op.schema().arguments().size();
   const auto first = stack->end() - static_cast<std::ptrdiff_t>(count);
   if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
-    // The entry of a backend that has no kernel of its own is PyTorch's composite.
-    op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), stack);
+    run_composite(op, *stack);
     return;
   }
   torch::jit::Stack on_target;
@@ -158,9 +170,8 @@ void register_as_target() {
       continue;
     }
     for (const DispatchKey key : {DispatchKey::AutogradPrivateUse1, DispatchKey::PrivateUse1}) {
-      registrations->push_back(dispatcher.registerImpl(full, key,
-                                                       c10::KernelFunction::makeFromBoxedFunction<&run_as_target>(),
-                                                       std::nullopt, nullptr, "libflagos"));
+      registrations->push_back(dispatcher.registerImpl(
+          full, key, c10::KernelFunction::makeFromBoxedFunction<&run_as_target>(), std::nullopt, nullptr, "libflagos, composite"));
     }
   }
 }

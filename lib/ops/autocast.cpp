@@ -6,6 +6,8 @@
 
 #include <deque>
 
+#include "device/target_constants.h"
+
 namespace flagos::ops {
 namespace {
 
@@ -33,7 +35,12 @@ void register_lists(torch::Library& m) {
 #undef FLAGOS_FP32
 #undef FLAGOS_FP32_SET_OPT_DTYPE
 #undef FLAGOS_PROMOTE
-  m.impl("binary_cross_entropy", TORCH_FN(binary_cross_entropy_banned));
+  // Each target's own policy: CUDA forbids it, the CPU runs it in fp32.
+  if (target().has_index) {
+    m.impl("binary_cross_entropy", TORCH_FN(binary_cross_entropy_banned));
+  } else {
+    KERNEL_PRIVATEUSEONE(binary_cross_entropy, fp32)
+  }
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void register_parameter_moves() {
     registrations->push_back(c10::Dispatcher::singleton().registerImpl(
         {"aten::_has_compatible_shallow_copy_type", ""}, key,
         c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(has_compatible_shallow_copy_type)), std::nullopt, nullptr,
-        "libflagos"));
+        "libflagos, composite"));
   }
 }
 

@@ -4,7 +4,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
+#include "kernel/registration.h"
+
 
 namespace flagos::kernel {
 namespace {
@@ -16,22 +17,19 @@ static_assert(mutated_arguments("f(Tensor(a!)[] self, int[2] x=[0, 1], Tensor(b!
 
 TEST(SchemaMarks, AgreeWithTheParsedSchemaOfEveryOperator) {
   size_t compared = 0;
-  for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
-    const auto op = c10::Dispatcher::singleton().findSchema(name);
-    if (!op.has_value() || name.name.substr(0, 6) != "aten::" || op->schema().arguments().size() > 64) {
-      continue;
+  for (const auto& shard : all_shards()) {
+    for (const RegisteredOp& op : shard) {
+      const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(op.name, op.overload);
+      uint64_t expected = 0;
+      for (size_t i = 0; i < handle.schema().arguments().size(); ++i) {
+        const auto* alias = handle.schema().arguments()[i].alias_info();
+        expected |= static_cast<uint64_t>(alias != nullptr && alias->isWrite()) << i;
+      }
+      EXPECT_EQ(op.mutated_args, expected) << op.name << "." << op.overload;
+      ++compared;
     }
-    uint64_t expected = 0;
-    for (size_t i = 0; i < op->schema().arguments().size(); ++i) {
-      const auto* alias = op->schema().arguments()[i].alias_info();
-      expected |= static_cast<uint64_t>(alias != nullptr && alias->isWrite()) << i;
-    }
-    std::ostringstream text;
-    text << op->schema();
-    EXPECT_EQ(mutated_arguments(text.str()), expected) << text.str();
-    ++compared;
   }
-  EXPECT_GT(compared, 2'500U);
+  EXPECT_GT(compared, 2'000U);
 }
 
 }  // namespace

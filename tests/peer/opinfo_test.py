@@ -27,7 +27,14 @@ KNOWN = {
     "tensor_split": "the sample's index tensor must be on the CPU, and this runner moves it; CUDA does as flagos",
     "as_strided.partial_views": "the sample is a view into a larger storage; a copy to another device has no offset",
 }
-KNOWN_ON_CUDA: dict[str, str] = {}
+KNOWN_ON_CUDA = {
+    "histogram": "CUDA has no kernel; flagos runs it on the CPU, as FLAGOS_FALLBACK allows",
+    "histogramdd": "as histogram",
+    **{
+        f"jiterator_{name}": "torch.cuda.jiterator takes CUDA tensors only"
+        for name in ("unary", "binary", "4inputs_with_extra_args", "binary_return_by_ref", "2inputs_2outputs")
+    },
+}
 
 
 def to_device(tree: Any, device: str, grad: bool) -> Any:

@@ -220,7 +220,7 @@ TEST_F(Gate, ReasonNamesTheKey) {
       {DispatchKey::ZeroTensor, Reason::kZero},       {DispatchKey::Functionalize, Reason::kFunctionalize},
       {DispatchKey::FuncTorchBatched, Reason::kVmap}, {DispatchKey::FuncTorchGradWrapper, Reason::kVmap},
       {DispatchKey::Python, Reason::kPython},         {DispatchKey::AutogradCPU, Reason::kAutograd},
-      {DispatchKey::AutocastCPU, Reason::kAutocast},  {DispatchKey::Tracer, Reason::kOther},
+      {DispatchKey::Tracer, Reason::kOther},
   };
   for (const auto& [key, reason] : expected) {
     const auto op = operators().define("reason", overload_of(key));

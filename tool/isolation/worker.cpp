@@ -1,5 +1,6 @@
 #include "isolation/worker.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
 
@@ -20,6 +21,17 @@ constexpr int kLeastArguments = 5;
 
 void send(int out, const Row& message) { write_line(out, message.dump(-1, ' ', false, Row::error_handler_t::replace)); }
 
+// A CUDA error such as a failed device-side assertion stays with the process: every later call would fail.
+bool device_is_broken() {
+  try {
+    const c10::impl::VirtualGuardImpl device(c10::DeviceType::PrivateUse1);
+    device.synchronizeDevice(device.getDevice().index());
+    return false;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
 void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
   const auto op = request.at("op").get<std::string>();
   std::unique_ptr<Checker> checker;
@@ -31,7 +43,7 @@ void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int 
     }
     send(out, {{"row", checker->check(situation)}});
   }
-  send(out, {{"done", op}});
+  send(out, {{"done", op}, {"spent", device_is_broken()}});
 }
 
 int run(int argc, char** argv) {

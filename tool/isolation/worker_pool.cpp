@@ -44,6 +44,10 @@ void WorkerPool::assign(Slot& slot, std::deque<Job>& jobs) {
   if (slot.busy || jobs.empty()) {
     return;
   }
+  if (slot.spent) {
+    slot.process.reset();
+    slot.spent = false;
+  }
   if (slot.process == nullptr) {
     slot.process = std::make_unique<WorkerProcess>(command_);
     slot.ever_answered = false;
@@ -99,6 +103,7 @@ void WorkerPool::take_line(Slot& slot, const std::string& line, const OnRow& on_
     on_row(slot.job.op, std::move(message["row"]));
   } else if (message.contains("done")) {
     slot.busy = false;
+    slot.spent = message.value("spent", false);
     on_done(slot.job.op);
   }
 }

@@ -36,6 +36,7 @@ class WorkerPool {
     std::unique_ptr<WorkerProcess> process;
     Job job;
     bool busy = false;
+    bool spent = false;  // its device is broken: a new worker takes the next job
     bool ever_answered = false;
     std::string begun;  // the situation under way; empty: none
     std::chrono::steady_clock::time_point last_answer;

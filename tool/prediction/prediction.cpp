@@ -89,8 +89,12 @@ KernelKind predict_kind(const DispatchTable& table, const c10::FunctionSchema& s
   if (entry == nullptr || entry->fallthrough || entry->kind == "backend fallback") {
     return KernelKind::kFallback;
   }
-  if (entry->kind == "math kernel") {
+  // The library names the nature of each kernel of its own where it registers it.
+  if (entry->kind == "math kernel" || entry->source.find("libflagos, composite") != std::string::npos) {
     return KernelKind::kComposite;
+  }
+  if (entry->source.find("libflagos, never boxed") != std::string::npos) {
+    return KernelKind::kView;
   }
   bool view = false;
   for (const auto& result : schema.returns()) {

@@ -7,7 +7,6 @@
 #include "cli/operator_names.h"
 #include "flagos/flagos.h"
 #include "prediction/operator_facts.h"
-#include "report/error_text.h"
 
 namespace flagos::diag {
 namespace {
@@ -54,7 +53,7 @@ std::optional<std::string> target_error(Situation situation, const CallRecord& c
     op.callBoxed(scene.arguments());
     return std::nullopt;
   } catch (const std::exception& error) {
-    return error_text(error);
+    return call_error_text(error);
   }
 }
 
@@ -93,7 +92,8 @@ void Checker::choose_call() {
       handle_.callBoxed(scene.arguments());
       call_ = &calls[i];
       return;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      call_error_text(error);
       continue;  // the next record may run; if none does, the first one's error is reported
     }
   }
@@ -111,7 +111,7 @@ Row Checker::check(Situation situation) {
   } catch (const NotApplicable& error) {
     return with_verdict(std::move(row), Verdict::kNotApplicable, error.what());
   } catch (const std::exception& error) {  // from making the arguments
-    return failed(situation, std::move(row), error_text(error));
+    return failed(situation, std::move(row), call_error_text(error));
   }
 }
 

@@ -41,15 +41,6 @@ CallState current_state(const Stack& arguments, Entry entry) {
   return state;
 }
 
-// In the Python worker, an error raised by Python code stays set in the interpreter when it has become a C++ exception,
-// and would be taken for the next call's. The tool doesn't link Python; in that worker it is there.
-void clear_python_error() {
-  static const auto clear = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "PyErr_Clear"));
-  if (clear != nullptr) {
-    clear();
-  }
-}
-
 template <class Call>
 void observe(const c10::OperatorHandle& op, Observation& observation, Call call) {
   const std::string name = c10::toString(op.operator_name());
@@ -57,9 +48,8 @@ void observe(const c10::OperatorHandle& op, Observation& observation, Call call)
   try {
     call();
   } catch (const std::exception& error) {
-    observation.error = error_text(error);
+    observation.error = call_error_text(error);
     std::cerr << name << ": " << error.what() << '\n';  // -v shows what workers say
-    clear_python_error();
   }
   observation.counts = difference(before, op_stats(name));
 }
@@ -72,6 +62,15 @@ c10::DispatchKeySet boxed_keys(const Stack& arguments) {
 }
 
 }  // namespace
+
+std::string call_error_text(const std::exception& error) {
+  static const auto clear = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "PyErr_Clear"));
+  if (clear != nullptr) {
+    clear();
+  }
+  const std::string text = error_text(error);
+  return text.empty() ? "an exception raised in Python" : text;
+}
 
 Observation observe_normal_call(const c10::OperatorHandle& op, Scene& scene) {
   Observation observation;

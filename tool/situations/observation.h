@@ -31,6 +31,11 @@ struct Observation {
   CallState state;                   // of the dispatcher, as the call began
 };
 
+// The text of what a call threw. In the Python worker, an error that Python code raised stays set in the interpreter
+// after it has become a C++ exception, and would be taken for the next call's: this clears it. (The tool doesn't link
+// Python; in that worker it is there.)
+std::string call_error_text(const std::exception& error);
+
 // Calls the operator through the dispatcher. Consumes the scene's arguments.
 Observation observe_normal_call(const c10::OperatorHandle& op, Scene& scene);
 

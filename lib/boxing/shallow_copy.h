@@ -1,0 +1,15 @@
+// Shallow copies that change a tensor's device between flagos and the target: same storage, same version counter.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace flagos::boxing {
+
+// The target's view of a boxable flagos tensor; any other tensor (undefined, of another device, fake) as it is. Has no
+// autograd history. For code off the hot path: each call allocates a TensorImpl.
+at::Tensor as_target(const at::Tensor& tensor);
+
+// The flagos view of a target tensor; any other tensor as it is. Has no autograd history.
+at::Tensor as_flagos(const at::Tensor& tensor);
+
+}  // namespace flagos::boxing

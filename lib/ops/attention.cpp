@@ -1,0 +1,72 @@
+#include "ops/attention.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+
+#include <deque>
+#include <tuple>
+
+#include "boxing/shallow_copy.h"
+#include "device/target_constants.h"
+
+namespace flagos::ops {
+namespace {
+
+using at::Tensor;
+using Flash = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
+
+int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
+               double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
+  // The choice depends on whether gradients are wanted, which a copy without history would hide.
+  const auto seen = [](const Tensor& tensor) {
+    Tensor copy = boxing::as_target(tensor);
+    return tensor.requires_grad() && !copy.requires_grad() ? copy.requires_grad_() : copy;
+  };
+  std::optional<Tensor> mask_seen = mask;
+  if (mask.has_value()) {
+    mask_seen = seen(*mask);
+  }
+  const int64_t choice =
+      at::_fused_sdp_choice(seen(query), seen(key), seen(value), mask_seen, dropout, causal, scale, enable_gqa);
+  const bool flash = choice == static_cast<int64_t>(at::SDPBackend::flash_attention);
+  return flash && target().has_index ? static_cast<int64_t>(at::SDPBackend::overrideable) : choice;
+}
+
+// The flash kernels want the head dimension to be a multiple of this (their own check says so).
+constexpr int64_t kHeadAlignment = 8;
+
+Tensor padded(const Tensor& tensor) {
+  const c10::SymInt size = tensor.sym_size(-1);
+  return size % kHeadAlignment == 0
+             ? tensor
+             : at::pad_symint(tensor, {c10::SymInt(0), c10::SymInt(kHeadAlignment) - size % kHeadAlignment});
+}
+
+Flash flash_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const std::optional<Tensor>& /*attn_bias: never with flash*/, double dropout, bool causal,
+                      bool return_debug_mask, std::optional<double> scale) {
+  const c10::SymInt head_size = query.sym_size(-1);
+  const double original_scale = sdp::calculate_scale(query, scale).guard_float(__FILE__, __LINE__);
+  Flash result = at::_scaled_dot_product_flash_attention(padded(query), padded(key), padded(value), dropout, causal,
+                                                         return_debug_mask, original_scale);
+  if (Tensor& output = std::get<0>(result); output.sym_size(-1) != head_size) {
+    output = output.slice_symint(-1, 0, head_size);
+  }
+  return result;
+}
+
+}  // namespace
+
+void register_attention() {
+  at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choose);
+  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
+  for (const auto key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
+    registrations->push_back(c10::Dispatcher::singleton().registerImpl(
+        {"aten::_scaled_dot_product_fused_attention_overrideable", ""}, key,
+        c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention)), std::nullopt, nullptr, "libflagos, composite"));
+  }
+}
+
+}  // namespace flagos::ops
