@@ -34,7 +34,11 @@ class Alias final : public c10::TensorImpl {
   // Takes references to what is borrowed, for a source that may end before the alias is unbound.
   void own_references();
   // Copies what the call changed (storage, sizes, strides, offset, dtype, conj/neg bits, names) to the source.
-  void write_back();
+  void write_back() {
+    if (C10_UNLIKELY(metadata_changed())) {
+      write_back_changes();
+    }
+  }
   // Ends the binding. True: back to the pool. False: someone kept the alias; it has been made independent.
   bool unbind() noexcept;
 
@@ -53,8 +57,10 @@ class Alias final : public c10::TensorImpl {
 
  private:
   Alias();
-  void copy_layout_flags(const c10::TensorImpl& source) noexcept;
   bool metadata_changed() const noexcept;
+  bool kept() const noexcept;
+  void write_back_changes();
+  void leave() noexcept;  // to whoever kept it
 
   std::optional<at::Tensor> self_;
   c10::TensorImpl* source_ = nullptr;

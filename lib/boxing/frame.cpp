@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "boxing/alias_inline.h"
+
 namespace flagos::boxing {
 namespace {
 
@@ -38,7 +40,7 @@ Frame::~Frame() {
   }
 }
 
-Alias* Frame::acquire() {
+inline Alias* Frame::acquire() {
   Alias* alias = state_.pool;
   if (C10_LIKELY(alias != nullptr)) {
     state_.pool = alias->next;
@@ -48,20 +50,26 @@ Alias* Frame::acquire() {
   return Alias::create();
 }
 
-Alias* Frame::find_source(const c10::TensorImpl* source) const noexcept {
-  if (C10_UNLIKELY(count_ > kScan)) {
-    for (Alias* alias = state_.index[bucket_of(source)]; alias != nullptr; alias = alias->bucket_next) {
-      if (alias->source() == source && alias->frame == this) {
+inline Alias* Frame::find_source(const c10::TensorImpl* source) const noexcept {
+  if (C10_LIKELY(count_ <= kScan)) {
+    for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
+      if (alias->source() == source) {
         return alias;
       }
     }
+    return nullptr;
   }
-  uint32_t unindexed = 0;
-  for (Alias* alias = first_; alias != nullptr && unindexed <= kScan; alias = alias->next) {
-    if (alias->indexed) {
-      continue;
+  return find_indexed(source);
+}
+
+// Beyond kScan aliases: the later ones are in the index, the first kScan at the end of the list.
+Alias* Frame::find_indexed(const c10::TensorImpl* source) const noexcept {
+  for (Alias* alias = state_.index[bucket_of(source)]; alias != nullptr; alias = alias->bucket_next) {
+    if (alias->source() == source && alias->frame == this) {
+      return alias;
     }
-    ++unindexed;
+  }
+  for (Alias* alias = last_scanned_; alias != nullptr; alias = alias->next) {
     if (alias->source() == source) {
       return alias;
     }
@@ -72,22 +80,22 @@ Alias* Frame::find_source(const c10::TensorImpl* source) const noexcept {
 void Frame::insert_in_index(Alias* alias) noexcept {
   Alias*& bucket = state_.index[bucket_of(alias->source())];
   alias->bucket_next = std::exchange(bucket, alias);
+  alias->frame = this;
   alias->indexed = true;
 }
 
-Alias* Frame::alias(c10::TensorImpl* source, bool mutated) {
+inline Alias* Frame::alias(c10::TensorImpl* source, bool mutated) {
   Alias* alias = find_source(source);
   if (alias == nullptr) {
     alias = acquire();
     alias->bind(source, mutated);
     alias->next = std::exchange(first_, alias);
     ++state_.bound;
-    if (C10_UNLIKELY(++count_ > kScan)) {
-      alias->frame = this;
-      insert_in_index(alias);
+    if (C10_UNLIKELY(++count_ >= kScan)) {
+      count_ == kScan ? static_cast<void>(last_scanned_ = alias) : insert_in_index(alias);
     }
     keys_ |= alias->key_set().raw_repr();
-  } else if (mutated) {
+  } else if (mutated && !alias->mutated()) {
     alias->make_mutated();
   }
   has_mutated_ |= mutated;

@@ -71,11 +71,13 @@ class Frame {
   const std::optional<at::Tensor>* boxed_special(const at::Tensor& tensor, bool mutated, const at::Tensor* handle);
   const std::optional<at::Tensor>* not_boxable(const at::Tensor& tensor, bool mutated, const at::Tensor* handle);
   Alias* find_source(const c10::TensorImpl* source) const noexcept;
+  Alias* find_indexed(const c10::TensorImpl* source) const noexcept;
   void insert_in_index(Alias* alias) noexcept;
   [[noreturn]] void throw_device_mismatch() const;
 
   ThreadState& state_;
   Alias* first_ = nullptr;           // the latest bound, through Alias::next
+  Alias* last_scanned_ = nullptr;    // the kScan-th bound; it and those after it in the list are not indexed
   SpecialAlias* special_ = nullptr;  // owned list
   const c10::TensorImpl* bare_target_ = nullptr;
   uint64_t keys_ = 0;

@@ -87,7 +87,7 @@ C10_NOINLINE ThreadState& make_thread_state() {
     allocate_counters(all.ended);
   }
   all.live.push_back(state.get());
-  state->off.store(redispatch_switch::process_off() ? 1 : 0, std::memory_order_relaxed);
+  state->off.store(redispatch_switch::process_bits(), std::memory_order_relaxed);
   tls_state = state.release();
   return *tls_state;
 }

@@ -1,7 +1,9 @@
 #include "device/environment.h"
 
 #include <c10/util/Exception.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
@@ -16,15 +18,19 @@ bool read_switch(const char* name) {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-// The value as it can be shown: at most 64 bytes, what is not printable ASCII replaced by '?'.
-std::string printable(std::string_view value) {
-  std::string shown(value.substr(0, 64));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~') {
-      c = '?';
+// The variables FLAGOS_OP_<name>. As for the others, an empty value counts as not set.
+std::vector<std::pair<std::string, std::string>> read_op_routes() {
+  constexpr std::string_view kPrefix = "FLAGOS_OP_";
+  std::vector<std::pair<std::string, std::string>> read;
+  for (char** each = ::environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view assignment(*each);
+    const size_t equals = assignment.find('=');
+    if (assignment.starts_with(kPrefix) && equals != std::string_view::npos && equals + 1 < assignment.size()) {
+      read.emplace_back(assignment.substr(kPrefix.size(), equals - kPrefix.size()), assignment.substr(equals + 1));
     }
   }
-  return value.size() > 64 ? shown + "..." : shown;
+  std::sort(read.begin(), read.end());
+  return read;
 }
 
 template <class T, size_t N>
@@ -51,6 +57,16 @@ constexpr std::array<std::pair<std::string_view, FallbackPolicy>, 3> kFallbacks{
 
 }  // namespace
 
+std::string printable(std::string_view text, size_t limit) {
+  std::string shown(text.substr(0, limit));
+  for (char& c : shown) {
+    if (c < ' ' || c > '~') {
+      c = '?';
+    }
+  }
+  return text.size() > limit ? shown + "..." : shown;
+}
+
 Environment read_environment() {
   Environment read;
   read.disabled = read_switch("FLAGOS_DISABLE");
@@ -59,6 +75,9 @@ Environment read_environment() {
   read.log_fallback = read_switch("FLAGOS_LOG_FALLBACK");
   read.target = read_choice("FLAGOS_TARGET", TargetChoice::kAuto, kTargets);
   read.fallback = read_choice("FLAGOS_FALLBACK", FallbackPolicy::kWarn, kFallbacks);
+  const char* config = std::getenv("FLAGOS_BACKEND_CONFIG");
+  read.backend_config = config == nullptr ? "" : config;
+  read.op_routes = read_op_routes();
   return read;
 }
 

@@ -1,7 +1,11 @@
 // The environment variables, read once, in one place.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace flagos {
 
@@ -16,6 +20,9 @@ struct Environment {
   FallbackPolicy fallback = FallbackPolicy::kWarn;  // FLAGOS_FALLBACK=error|warn|allow
   bool log_dispatch = false;                        // FLAGOS_LOG_DISPATCH
   bool log_fallback = false;                        // FLAGOS_LOG_FALLBACK
+  std::string backend_config;                       // FLAGOS_BACKEND_CONFIG: a route file; empty: none
+  // FLAGOS_OP_<name>=backend: what follows FLAGOS_OP_, and the backend; sorted by name.
+  std::vector<std::pair<std::string, std::string>> op_routes;
 };
 
 // Reads the variables on the first call and remembers them. Throws c10::Error naming the variable, its value and the
@@ -24,5 +31,8 @@ const Environment& environment();
 
 // Reads them anew; for tests and for `flagos-diag doctor`.
 Environment read_environment();
+
+// Foreign text as it can be shown: at most `limit` bytes, what is not printable ASCII replaced by '?'. Any thread.
+std::string printable(std::string_view text, size_t limit = 64);
 
 }  // namespace flagos

@@ -1,5 +1,13 @@
 #include "kernel/call_path.h"
 
+#include <c10/util/Logging.h>
+
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "redispatch/switch.h"
+
 namespace flagos::kernel {
 namespace {
 
@@ -11,6 +19,22 @@ namespace {
       "must be handled above the device's kernels; if a custom op passed it down, give that op a Meta kernel.");
 }
 
+// FLAGOS_LOG_DISPATCH: each way that an operator's calls are carried out, once.
+void log_first(const OpContext& context, const GateDecision& decision) {
+  static auto* mutex = new std::mutex();
+  static auto* seen = new std::set<std::pair<uint32_t, Reason>>();
+  const std::lock_guard lock(*mutex);
+  if (!seen->emplace(context.id, decision.reason).second) {
+    return;
+  }
+  if (decision.fast()) {
+    LOG(WARNING) << "flagos: " << context.handle.operator_name() << ": redispatch to " << target().dense_key;
+  } else {
+    LOG(WARNING) << "flagos: " << context.handle.operator_name() << ": full dispatch, " << reason_code(decision.reason)
+                 << (decision.key != c10::DispatchKey::Undefined ? c10::str(" (", decision.key, ")") : "");
+  }
+}
+
 }  // namespace
 
 C10_NOINLINE bool takes_fast_path_slow(const OpContext& context, const boxing::Frame& frame, uint64_t effective) {
@@ -19,10 +43,14 @@ C10_NOINLINE bool takes_fast_path_slow(const OpContext& context, const boxing::F
   if (decision.reason == Reason::kDevice && decision.key == c10::DispatchKey::PrivateUse1) {
     throw_not_boxable(context);
   }
-  if (state.off.load(std::memory_order_relaxed) != 0) {
+  const uint8_t off = state.off.load(std::memory_order_relaxed);
+  if ((off & redispatch_switch::kOffBit) != 0) {
     decision.reason = Reason::kOff;
   } else if (context.route.load(std::memory_order_relaxed) != RouteKind::kNative) {
     decision.reason = Reason::kRoute;
+  }
+  if ((off & redispatch_switch::kLogBit) != 0) {
+    log_first(context, decision);
   }
   if (decision.fast()) {
     count(state.hits[context.id]);

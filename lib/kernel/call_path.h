@@ -12,7 +12,7 @@ namespace flagos::kernel {
 bool takes_fast_path_slow(const OpContext& context, const boxing::Frame& frame, uint64_t effective);
 
 // Whether this call may jump to the target's kernel; counts the answer. Throws on mixed devices.
-inline bool takes_fast_path(const OpContext& context, const boxing::Frame& frame) {
+[[gnu::always_inline]] inline bool takes_fast_path(const OpContext& context, const boxing::Frame& frame) {
   frame.check_devices();
   const uint64_t effective = effective_keys(frame.gate_keys());
   const auto off = frame.state().off.load(std::memory_order_relaxed);

@@ -63,14 +63,6 @@ OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_
   }
 }
 
-void register_kernel(const OpContext& context, c10::KernelFunction kernel, c10::DispatchKey key) {
-  // Never destroyed: the dispatcher may be gone by the time static destructors run.
-  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
-  registrations->push_back(c10::Dispatcher::singleton().registerImpl(
-      context.handle.operator_name(), key, std::move(kernel), std::nullopt, nullptr,
-      context.kind == KernelKind::kView ? "libflagos, never boxed" : "libflagos, boxed"));
-}
-
 OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
   auto& contexts = all();
   const std::lock_guard lock(contexts.mutex);

@@ -65,7 +65,7 @@ void load() {
   if (settings.disabled) {
     return;
   }
-  redispatch_switch::initialise(settings.redispatch_off);
+  redispatch_switch::initialise(settings.redispatch_off, settings.log_dispatch);
   device::choose_target(settings.target);
   register_device();
   register_kernels();

@@ -40,8 +40,8 @@ struct OpContext {
 
 // One operator of a shard.
 struct RegisteredOp {
-  const char* name;      // "aten::add"
-  const char* overload;  // "Tensor"
+  const char* name;       // "aten::add"
+  const char* overload;   // "Tensor"
   uint64_t mutated_args;  // bit i: the kernel writes argument i back
   OpPolicy policy;
   void (*full_dispatch)();  // at::_ops::X::call, its type taken off; only make_kernel knows it

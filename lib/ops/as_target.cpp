@@ -30,7 +30,7 @@ constexpr std::array kOperators{
     "lstm.input",       "lstm.data",       "gru.input",  "gru.data",      "rnn_tanh.input",         "rnn_tanh.data",
     "rnn_relu.input",   "rnn_relu.data",   "lstm_cell",  "gru_cell",      "rnn_tanh_cell",          "rnn_relu_cell",
     "ctc_loss.IntList", "ctc_loss.Tensor", "batch_norm", "instance_norm", "_batch_norm_impl_index", "grid_sampler",
-    "rms_norm",
+    "rms_norm",         "group_norm",
 };
 
 struct ToFlagos;
@@ -170,8 +170,9 @@ void register_as_target() {
       continue;
     }
     for (const DispatchKey key : {DispatchKey::AutogradPrivateUse1, DispatchKey::PrivateUse1}) {
-      registrations->push_back(dispatcher.registerImpl(
-          full, key, c10::KernelFunction::makeFromBoxedFunction<&run_as_target>(), std::nullopt, nullptr, "libflagos, composite"));
+      registrations->push_back(dispatcher.registerImpl(full, key,
+                                                       c10::KernelFunction::makeFromBoxedFunction<&run_as_target>(),
+                                                       std::nullopt, nullptr, "libflagos, composite"));
     }
   }
 }

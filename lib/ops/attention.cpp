@@ -65,7 +65,8 @@ void register_attention() {
   for (const auto key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
     registrations->push_back(c10::Dispatcher::singleton().registerImpl(
         {"aten::_scaled_dot_product_fused_attention_overrideable", ""}, key,
-        c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention)), std::nullopt, nullptr, "libflagos, composite"));
+        c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention)), std::nullopt, nullptr,
+        "libflagos, composite"));
   }
 }
 

@@ -9,22 +9,32 @@ namespace flagos {
 namespace {
 
 std::atomic<bool> g_process_off{false};
+std::atomic<bool> g_log{false};
 
 enum Override : uint8_t { kNone = 0, kOn = 1, kOff = 2 };
 
 // Each thread reads one byte on the hot path; here it is derived from its override and the process-wide switch.
 void refresh(ThreadState& state, void* /*context*/) {
   const uint8_t override_switch = state.override_switch.load(std::memory_order_relaxed);
-  const bool off = override_switch == kNone ? g_process_off.load(std::memory_order_relaxed) : override_switch == kOff;
-  state.off.store(off ? 1 : 0, std::memory_order_relaxed);
+  const uint8_t process = redispatch_switch::process_bits();
+  const uint8_t off =
+      override_switch == kNone ? process & redispatch_switch::kOffBit : uint8_t{override_switch == kOff};
+  state.off.store(off | (process & redispatch_switch::kLogBit), std::memory_order_relaxed);
 }
 
 }  // namespace
 
 namespace redispatch_switch {
 
-bool process_off() noexcept { return g_process_off.load(std::memory_order_relaxed); }
-void initialise(bool off) noexcept { g_process_off.store(off, std::memory_order_relaxed); }
+uint8_t process_bits() noexcept {
+  return (g_process_off.load(std::memory_order_relaxed) ? kOffBit : 0) |
+         (g_log.load(std::memory_order_relaxed) ? kLogBit : 0);
+}
+
+void initialise(bool off, bool log) noexcept {
+  g_process_off.store(off, std::memory_order_relaxed);
+  g_log.store(log, std::memory_order_relaxed);
+}
 
 }  // namespace redispatch_switch
 
@@ -33,7 +43,9 @@ void set_redispatch_enabled(bool enabled) noexcept {
   for_each_thread(refresh, nullptr);
 }
 
-bool redispatch_enabled() noexcept { return thread_state().off.load(std::memory_order_relaxed) == 0; }
+bool redispatch_enabled() noexcept {
+  return (thread_state().off.load(std::memory_order_relaxed) & redispatch_switch::kOffBit) == 0;
+}
 
 RedispatchGuard::RedispatchGuard(bool enabled) noexcept
     : previous_(thread_state().override_switch.load(std::memory_order_relaxed)) {

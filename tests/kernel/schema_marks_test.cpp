@@ -6,7 +6,6 @@
 
 #include "kernel/registration.h"
 
-
 namespace flagos::kernel {
 namespace {
 

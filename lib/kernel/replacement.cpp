@@ -1,0 +1,99 @@
+#include "kernel/replacement.h"
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "kernel/registration.h"
+
+namespace flagos::kernel {
+namespace {
+
+using c10::DispatchKey;
+
+struct Registration {
+  c10::OperatorName op;
+  DispatchKey key;
+  c10::KernelFunction kernel;
+  std::string debug;
+  std::optional<c10::RegistrationHandleRAII> handle;  // nothing while replaced
+
+  void make() {
+    handle.emplace(c10::Dispatcher::singleton().registerImpl(op, key, kernel, std::nullopt, nullptr, debug));
+  }
+};
+
+struct Registrations {
+  std::mutex mutex;
+  std::deque<Registration> own;          // in the order in which they were made
+  std::deque<Registration> replacements;  // all that there ever were
+  std::unordered_map<c10::OperatorName, Registration*> standing;  // replacements in force
+};
+
+// Never destroyed: the dispatcher may be gone by the time static destructors run.
+Registrations& all() {
+  static auto* instance = new Registrations();
+  return *instance;
+}
+
+bool concerns(const Registration& registration, const c10::OperatorName& op) {
+  return registration.key == DispatchKey::PrivateUse1 && registration.op == op;
+}
+
+void take_back_own(Registrations& registrations, const c10::OperatorName& op) {
+  for (auto& own : registrations.own) {
+    if (concerns(own, op)) {
+      own.handle.reset();
+    }
+  }
+}
+
+void make_own_again(Registrations& registrations, const c10::OperatorName& op) {
+  for (auto& own : registrations.own) {
+    if (concerns(own, op) && !own.handle.has_value()) {
+      own.make();
+    }
+  }
+}
+
+}  // namespace
+
+void register_kernel(const OpContext& context, c10::KernelFunction kernel, c10::DispatchKey key) {
+  auto& registrations = all();
+  const std::lock_guard lock(registrations.mutex);
+  const char* debug = context.kind == KernelKind::kView ? "libflagos, never boxed" : "libflagos, boxed";
+  registrations.own.push_back({context.handle.operator_name(), key, std::move(kernel), debug, std::nullopt});
+  registrations.own.back().make();
+}
+
+void replace_kernel(const c10::OperatorHandle& op, c10::KernelFunction kernel, std::string debug) {
+  auto& registrations = all();
+  const std::lock_guard lock(registrations.mutex);
+  const c10::OperatorName& name = op.operator_name();
+  if (Registration* earlier = std::exchange(registrations.standing[name], nullptr)) {
+    earlier->handle.reset();
+  }
+  take_back_own(registrations, name);
+  registrations.replacements.push_back(
+      {name, DispatchKey::PrivateUse1, std::move(kernel), std::move(debug), std::nullopt});
+  registrations.replacements.back().make();
+  registrations.standing[name] = &registrations.replacements.back();
+}
+
+void restore_kernel(const c10::OperatorHandle& op) {
+  auto& registrations = all();
+  const std::lock_guard lock(registrations.mutex);
+  const auto found = registrations.standing.find(op.operator_name());
+  if (found == registrations.standing.end()) {
+    return;
+  }
+  if (found->second != nullptr) {
+    found->second->handle.reset();
+  }
+  registrations.standing.erase(found);
+  make_own_again(registrations, op.operator_name());
+}
+
+}  // namespace flagos::kernel

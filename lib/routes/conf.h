@@ -1,0 +1,26 @@
+// Route files: lines `op = backend`, `#` comments, `include other.conf`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flagos::routes {
+
+// One order as it was written; the names in it are not looked up yet.
+struct Order {
+  std::string op;
+  std::string backend;
+  std::string where;  // "routes.conf:3", or a variable's name
+};
+
+// Reads a route file and what it includes, in order. Throws c10::Error naming file and line for what is not understood,
+// a file that can't be read, is no regular file or too large, an overlong line, and includes that are nested too deep
+// or in a circle. Any thread.
+std::vector<Order> read_conf(const std::filesystem::path& file);
+
+// `text` without blanks at its ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace flagos::routes

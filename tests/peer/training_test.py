@@ -1,0 +1,53 @@
+"""Small models trained on flagos, ON and OFF, and on the target, each arm in a process of its own: equal bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import flagos
+
+NATIVE = flagos.target()
+# On CUDA: LSTM with gradients runs aten's own cells, where CUDA runs cuDNN's (lib/ops/as_target.h says why).
+KNOWN = {"cuda": {"recurrent"}}.get(NATIVE, set())
+
+
+def arm(device: str, **variables: str) -> dict[str, str]:
+    """Digests of one arm."""
+    script = Path(__file__).with_name("training_arm.py")
+    done = subprocess.run([sys.executable, str(script), device], env={**os.environ, **variables}, capture_output=True,
+                          text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{device} {variables}:\n{done.stderr[-4000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+class Training(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.native = arm(NATIVE, FLAGOS_DISABLE="1")
+
+    def compare(self, got: dict[str, str]) -> None:
+        for model, expected in self.native.items():
+            with self.subTest(model):
+                if model in KNOWN:
+                    self.assertNotEqual(got[model], expected, "equal, though it is listed as one that cannot be")
+                else:
+                    self.assertEqual(got[model], expected)
+
+    def test_native_repeats_itself(self):
+        self.assertEqual(self.native, arm(NATIVE, FLAGOS_DISABLE="1"))
+
+    def test_on(self):
+        self.compare(arm("flagos"))
+
+    def test_off(self):
+        self.compare(arm("flagos", FLAGOS_NO_REDISPATCH="1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
