@@ -5,18 +5,36 @@
 
 namespace flagos::boxing {
 
+inline at::Tensor made_contiguous(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided ? tensor.contiguous() : tensor;
+}
+
 // For an argument the target's kernel wants contiguous: boxes a contiguous copy where the caller's tensor is not.
 template <class T>
 struct ContiguousArgument {
   static_assert(std::is_same_v<T, const at::Tensor&>, "flagos: only a Tensor argument can be made contiguous");
   ContiguousArgument(Frame& frame, const at::Tensor& value)
-      : contiguous_(value.defined() && value.layout() == at::kStrided ? value.contiguous() : value),
-        boxed_(frame.box_temporary(contiguous_)) {}
+      : contiguous_(made_contiguous(value)), boxed_(frame.box_temporary(contiguous_)) {}
   const at::Tensor& get() { return boxed_; }
 
  private:
   at::Tensor contiguous_;
   const at::Tensor& boxed_;
+};
+
+template <>
+struct ContiguousArgument<const std::optional<at::Tensor>&> {
+  ContiguousArgument(Frame& frame, const std::optional<at::Tensor>& value) {
+    if (value.has_value()) {
+      contiguous_ = made_contiguous(*value);
+      boxed_ = frame.box_temporary(contiguous_);
+    }
+  }
+  const std::optional<at::Tensor>& get() { return boxed_; }
+
+ private:
+  at::Tensor contiguous_;
+  std::optional<at::Tensor> boxed_;  // a counted handle; it goes before the frame looks at the alias
 };
 
 // The Argument that a kernel uses for one argument.

@@ -14,7 +14,8 @@ SpecialAlias::SpecialAlias(const at::Tensor& source_tensor, bool mutated_, Speci
   boxed.emplace(at::Tensor(std::move(copy)));
   // Some sparse kernels ask requires_grad() to know what to keep for the backward (_sparse_mm_reduce_impl). Only below
   // autograd: above it, the alias would be recorded.
-  const bool below_autograd = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradCPU);
+  const bool below_autograd = (c10::impl::tls_local_dispatch_key_set().excluded_.raw_repr() &
+                               keys::functionality(c10::DispatchKey::AutogradFunctionality)) != 0;
   if (below_autograd && at::GradMode::is_enabled() && source_tensor.requires_grad()) {
     boxed->set_requires_grad(true);
   }

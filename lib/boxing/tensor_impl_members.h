@@ -51,18 +51,20 @@ inline c10::DispatchKeySet from_raw(uint64_t raw) { return {c10::DispatchKeySet:
 // A version counter held without a reference, as MaybeOwnedTraits<Storage> does for storages: views that a kernel makes
 // of an alias share the source's counter, as they would natively. VariableVersion keeps its pointer private; an
 // explicit instantiation may name it ([temp.spec]).
+namespace {  // internal linkage: the explicit instantiation defines the function once in each file that reads it
 template <auto Member>
 struct Reveal {
   friend auto version_pointer() { return Member; }
 };
 auto version_pointer();
 template struct Reveal<&c10::VariableVersion::version_counter_>;
+}  // namespace
 
-inline void borrow_version(c10::VariableVersion& to, const c10::VariableVersion& from) noexcept {
+static inline void borrow_version(c10::VariableVersion& to, const c10::VariableVersion& from) noexcept {
   auto& pointer = to.*version_pointer();
   pointer = std::remove_reference_t<decltype(pointer)>::reclaim((from.*version_pointer()).get());
 }
 
-inline void end_borrowed_version(c10::VariableVersion& borrowed) noexcept { (borrowed.*version_pointer()).release(); }
+static inline void end_borrowed_version(c10::VariableVersion& borrowed) noexcept { (borrowed.*version_pointer()).release(); }
 
 }  // namespace flagos::boxing

@@ -25,6 +25,7 @@
 #include "ops/views.h"
 #include "ops/zero_tensor.h"
 #include "redispatch/switch.h"
+#include "routes/table.h"
 
 namespace flagos {
 namespace {
@@ -78,6 +79,7 @@ void load() {
   ops::register_autocast();
   kernel::register_special_layouts();
   kernel::register_fallbacks();
+  routing::apply_environment();
   g_loaded = true;
 }
 

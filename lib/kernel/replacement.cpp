@@ -27,8 +27,8 @@ struct Registration {
 
 struct Registrations {
   std::mutex mutex;
-  std::deque<Registration> own;          // in the order in which they were made
-  std::deque<Registration> replacements;  // all that there ever were
+  std::deque<Registration> own;                                   // in the order in which they were made
+  std::deque<Registration> replacements;                          // all that there ever were
   std::unordered_map<c10::OperatorName, Registration*> standing;  // replacements in force
 };
 

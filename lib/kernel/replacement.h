@@ -12,9 +12,9 @@ namespace flagos::kernel {
 // c10 warns when a kernel is registered over another at the same key, and says so once in a process: to swallow that
 // warning would take it from someone who needs it. So flagos' own registration is taken back first and made again
 // afterwards; between the two the operator is without a kernel and its calls go by the boxed fallback. If anyone else
-// has registered a kernel there, that one is overridden, and c10 says so.
-// The dispatcher writes its table without a lock that calls would take: no other thread may call the operator meanwhile.
-// A call that still runs on a kernel that was replaced is safe: kernels are kept.
+// has registered a kernel there, that one is overridden, and c10 says so; it stays overridden when flagos' own returns.
+// The dispatcher writes its table without a lock that calls would take: no other thread may call the operator
+// meanwhile. A call that still runs on a kernel that was replaced is safe: kernels are kept.
 
 // Registers `kernel` for `op` at PrivateUse1 in place of flagos' own kernel and of an earlier replacement. `debug` says
 // who did it, where the dispatcher shows registrations.

@@ -8,7 +8,9 @@
 
 #include <array>
 #include <deque>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
@@ -30,7 +32,18 @@ constexpr std::array kOperators{
     "lstm.input",       "lstm.data",       "gru.input",  "gru.data",      "rnn_tanh.input",         "rnn_tanh.data",
     "rnn_relu.input",   "rnn_relu.data",   "lstm_cell",  "gru_cell",      "rnn_tanh_cell",          "rnn_relu_cell",
     "ctc_loss.IntList", "ctc_loss.Tensor", "batch_norm", "instance_norm", "_batch_norm_impl_index", "grid_sampler",
-    "rms_norm",         "group_norm",
+    "rms_norm",
+};
+
+// Ones that only the CPU treats in a way of its own; on CUDA PyTorch's composite does the same as for any device.
+constexpr std::array kOnCpuOnly{
+    "group_norm",
+    "max_pool1d",
+    "quantile",
+    "quantile.scalar",
+    "nanquantile",
+    "nanquantile.scalar",
+    "_autocast_to_reduced_precision",
 };
 
 struct ToFlagos;
@@ -135,6 +148,12 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
       return;
     }
   }
+  // lstm.data and its kin read batch_sizes on the host; cuDNN's path checks that, aten's own would crash.
+  if (op.operator_name().overload_name == "data") {
+    const at::Tensor batch_sizes = torch::jit::peek(stack, 1, op.schema().arguments().size()).toTensor();
+    TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(),
+                "batch_sizes tensor should be on CPU, but got on ", batch_sizes.device());
+  }
   // The table entry of a backend that has no kernel of its own is PyTorch's composite.
   op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
 }
@@ -162,7 +181,11 @@ void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch
 void register_as_target() {
   static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
   auto& dispatcher = c10::Dispatcher::singleton();
-  for (const std::string name : kOperators) {
+  std::vector<std::string> names(kOperators.begin(), kOperators.end());
+  if (!target().has_index) {
+    names.insert(names.end(), kOnCpuOnly.begin(), kOnCpuOnly.end());
+  }
+  for (const std::string& name : names) {
     const size_t dot = name.find('.');
     const c10::OperatorName full("aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
     const auto op = dispatcher.findSchema(full);

@@ -8,6 +8,7 @@
 #include <deque>
 #include <tuple>
 
+#include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
 
@@ -19,6 +20,9 @@ using Flash = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymIn
 
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
                double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
+  if (!boxing::is_boxable(*query.unsafeGetTensorImpl())) {
+    return static_cast<int64_t>(at::SDPBackend::math);  // batched or traced: nothing to ask the target about
+  }
   // The choice depends on whether gradients are wanted, which a copy without history would hide.
   const auto seen = [](const Tensor& tensor) {
     Tensor copy = boxing::as_target(tensor);

@@ -10,16 +10,16 @@
 
 #include "device/environment.h"
 
-namespace flagos::routes {
+namespace flagos::routing {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxLine = 4096;          // bytes
+constexpr size_t kMaxLine = 4096;             // bytes
 constexpr size_t kMaxFile = size_t{1} << 20;  // bytes
-constexpr size_t kMaxDepth = 16;           // files that include one another
-constexpr size_t kMaxFiles = 256;          // read in all: files that include each twice double at every depth
-constexpr size_t kMaxShownPath = 512;      // bytes
+constexpr size_t kMaxDepth = 16;              // files that include one another
+constexpr size_t kMaxFiles = 256;             // read in all: files that include each twice double at every depth
+constexpr size_t kMaxShownPath = 512;         // bytes
 constexpr std::string_view kInclude = "include";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
@@ -138,4 +138,4 @@ std::vector<Order> read_conf(const std::filesystem::path& file) {
   return reader.take_orders();
 }
 
-}  // namespace flagos::routes
+}  // namespace flagos::routing

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flagos::routes {
+namespace flagos::routing {
 
 // One order as it was written; the names in it are not looked up yet.
 struct Order {
@@ -23,4 +23,4 @@ std::vector<Order> read_conf(const std::filesystem::path& file);
 // `text` without blanks at its ends.
 std::string_view trimmed(std::string_view text);
 
-}  // namespace flagos::routes
+}  // namespace flagos::routing

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace flagos::routes {
+namespace flagos::routing {
 namespace {
 
 constexpr std::string_view kAten = "aten::";
@@ -76,7 +76,7 @@ const std::vector<c10::OperatorHandle>& OperatorNames::find(const std::string& t
 std::string OperatorNames::nearest(std::string_view text) const {
   const char* mark = spelling_ == Spelling::kVariable ? "__" : ".";
   const bool has_overload = text.find(mark) != std::string_view::npos;
-  const bool has_namespace = text.find("::") != std::string_view::npos;
+  const bool has_namespace = spelling_ == Spelling::kName && text.find("::") != std::string_view::npos;
   std::vector<std::string> names;
   for (const auto& [name, ops] : meant_) {
     if ((name.find(mark) != std::string::npos) == has_overload &&
@@ -85,6 +85,13 @@ std::string OperatorNames::nearest(std::string_view text) const {
     }
   }
   return nearest_of(text, names);
+}
+
+std::optional<c10::OperatorHandle> find_overload(std::string_view name) {
+  const std::string full(name.find("::") == std::string_view::npos ? std::string(kAten).append(name) : name);
+  const size_t dot = full.find('.');
+  const std::string overload = dot == std::string::npos ? "" : full.substr(dot + 1);
+  return c10::Dispatcher::singleton().findSchema({full.substr(0, dot), overload == kDefault ? "" : overload});
 }
 
 std::string nearest_of(std::string_view text, const std::vector<std::string>& names) {
@@ -100,4 +107,4 @@ std::string nearest_of(std::string_view text, const std::vector<std::string>& na
   return std::string(nearest);
 }
 
-}  // namespace flagos::routes
+}  // namespace flagos::routing

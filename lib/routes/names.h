@@ -4,11 +4,12 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace flagos::routes {
+namespace flagos::routing {
 
 enum class Spelling {
   kName,      // "add.Tensor", "aten::add.Tensor", "add"; "max.default" is max's overload without a name
@@ -33,7 +34,10 @@ class OperatorNames {
   std::map<std::string, std::vector<c10::OperatorHandle>> meant_;
 };
 
+// The operator "add.Tensor", with or without "aten::"; an overload without a name as "max" or "max.default".
+std::optional<c10::OperatorHandle> find_overload(std::string_view name);
+
 // The one of `names` that is nearest to `text` by edit distance; the first of several. `names` is not empty.
 std::string nearest_of(std::string_view text, const std::vector<std::string>& names);
 
-}  // namespace flagos::routes
+}  // namespace flagos::routing

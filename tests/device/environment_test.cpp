@@ -48,6 +48,18 @@ TEST(Environment, EmptyMeansDefault) {
   EXPECT_EQ(read_environment().target, TargetChoice::kAuto);
 }
 
+TEST(Environment, RoutesOfSingleOperators) {
+  const Variable second("FLAGOS_OP_mm", "cpu");
+  const Variable first("FLAGOS_OP_add__Tensor", "a=b");
+  const Variable empty("FLAGOS_OP_relu", "");
+  const Variable other("FLAGOS_OPERATOR", "cpu");
+  const std::vector<std::pair<std::string, std::string>> expected{{"add__Tensor", "a=b"}, {"mm", "cpu"}};
+  EXPECT_EQ(read_environment().op_routes, expected);
+  EXPECT_EQ(read_environment().backend_config, "");
+  const Variable file("FLAGOS_BACKEND_CONFIG", "routes.conf");
+  EXPECT_EQ(read_environment().backend_config, "routes.conf");
+}
+
 TEST(Environment, GarbageNamesVariableValueAndChoices) {
   const std::string very_long(100'000, 'x');
   for (const std::string& value : {std::string("gpu"), std::string("CPU"), std::string("\xff\xfe"), very_long}) {

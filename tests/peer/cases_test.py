@@ -206,6 +206,16 @@ class Layouts(Case):
                 self.check(norm, exact=False)
         self.check(lambda d: torch.vmap(lambda x: F.group_norm(x, 2))(randn(3, 2, 4, 5, device=d)), exact=False)
 
+    def test_group_norm_reads_no_memory_that_is_not_its_own(self):
+        def norm(d):
+            weight, bias = torch.ones(1, device=d).expand(4), torch.zeros(1, device=d).expand(4)
+            return torch.native_group_norm(randn(2, 4, 5, device=d), weight, bias, 2, 4, 5, 2, 1e-5)
+
+        expected = torch.native_group_norm(randn(2, 4, 5, device=NATIVE), torch.ones(4, device=NATIVE),
+                                           torch.zeros(4, device=NATIVE), 2, 4, 5, 2, 1e-5)
+        for got, wanted in zip(norm(DEVICE), expected):
+            self.assertTrue(torch.equal(got.cpu(), wanted.cpu()))
+
     def test_legacy_empty_in_cat(self):
         self.check(lambda d: torch.cat([torch.empty(0, device=d), randn(2, 3, device=d)]))
         self.check(lambda d: torch.cat([torch.empty(0, device=d), randn(2, 3, device=d)], out=torch.empty(0, device=d)))

@@ -123,7 +123,11 @@ void expect_agreement(const c10::OperatorHandle& op, DispatchKeySet keys) {
 class Gate : public ::testing::Test {
  protected:
   // A plain call must not see what the thread's own state adds for CPU tensors.
-  void SetUp() override { ASSERT_EQ(target_dispatch_key(), DispatchKey::CPU) << "run with FLAGOS_TARGET=cpu"; }
+  void SetUp() override {
+    if (target_dispatch_key() != DispatchKey::CPU) {
+      GTEST_SKIP() << "the probes stand at CPU; run with FLAGOS_TARGET=cpu";
+    }
+  }
 };
 
 TEST_F(Gate, KernelAtOneKeyRefuses) {

@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-PROGRAM = ""
+PROGRAM = os.path.abspath(sys.argv[1])
 ALL_SITUATIONS = "plain conj neg zerotensor functionalize vmap grad no_grad inference autocast python off".split()
 
 
@@ -161,6 +162,136 @@ class CheckOp(unittest.TestCase):
         self.assertEqual(json.loads(out)["command"], "check-op")
 
 
+class Routes(unittest.TestCase):
+    def conf(self, text: str) -> str:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        file = Path(folder.name, "routes.conf")
+        file.write_text(text)
+        return str(file)
+
+    def routes(self, *arguments: str, **variables: str) -> dict[str, str]:
+        done = run("routes", *arguments, "--format", "json", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["op"]: row["backend"] for row in json.loads(done.stdout)["results"]}
+
+    def test_none(self):
+        self.assertEqual(self.routes(), {})
+
+    def test_variables_override_the_file(self):
+        file = self.conf("add.Tensor = cpu\nmm = cpu\nmul.Tensor = cpu\n")
+        found = self.routes(FLAGOS_BACKEND_CONFIG=file, FLAGOS_OP_add__Tensor="dispatch", FLAGOS_OP_mul="native")
+        self.assertEqual(found, {"add.Tensor": "dispatch", "mm": "cpu", "mm.out": "cpu"})
+
+    def test_a_route_is_seen_by_check_op(self):
+        done = run("check-op", "mm", "--situation", "plain", "--format", "json", FLAGOS_OP_mm="dispatch")
+        row = next(row for row in json.loads(done.stdout)["results"] if row["op"] == "mm")
+        self.assertEqual((row["verdict"], row["reason"], row["hits"]), ("full", "FP-ROUTE", 0), row)
+
+    def test_a_typo_in_the_environment_is_a_load_error(self):
+        for variables, parts in (
+            ({"FLAGOS_OP_add__Tensr": "cpu"}, ("FLAGOS_OP_add__Tensr", "FLAGOS_OP_add__Tensor")),
+            ({"FLAGOS_OP_mm": "cpuu"}, ("FLAGOS_OP_mm", "Nearest: cpu")),
+            ({"FLAGOS_BACKEND_CONFIG": "/no/such.conf"}, ("/no/such.conf",)),
+            ({"FLAGOS_BACKEND_CONFIG": self.conf("\nview = cpu\n")}, ("routes.conf:2:", "returns a view")),
+        ):
+            done = run("--list", **variables)
+            self.assertEqual(done.returncode, 2, variables)
+            for part in parts:
+                self.assertIn(part, done.stderr)
+
+    def test_lint(self):
+        self.assertEqual(self.routes("--conf", self.conf("mm.out = cpu # slow\n")), {"mm.out": "cpu"})
+        done = run("routes", "--conf", self.conf("# a comment\nadmm = cpu\n"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for part in ("routes.conf:2:", "admm", "Nearest: addmm"):
+            self.assertIn(part, done.stderr)
+
+
+def trace_node(number: int, schema: str, sizes: list[list[int]]) -> dict:
+    """A recorded call with contiguous float tensors of these sizes, each with its own storage."""
+    values = [[10 * number + i, 10 * number + i, 0, size[0] * size[1], 4, "cpu"] for i, size in enumerate(sizes)]
+    inputs = {"values": values, "shapes": sizes, "types": ["Tensor(float)"] * len(sizes),
+              "strides": [[size[1], 1] for size in sizes]}
+    outputs = {"values": [], "shapes": [], "types": [], "strides": []}
+    attributes = [{"name": "op_schema", "type": "string", "value": schema}]
+    return {"id": number, "name": "x", "ctrl_deps": 1, "inputs": inputs, "outputs": outputs, "attrs": attributes}
+
+
+class Stats(unittest.TestCase):
+    def trace(self) -> str:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        nodes = [trace_node(2, "aten::matmul(Tensor self, Tensor other) -> Tensor", [[2, 3], [3, 4]]),
+                 trace_node(3, "aten::mm(Tensor self, Tensor mat2) -> Tensor", [[2, 3], [3, 5]]),
+                 trace_node(4, "aten::mm(Tensor self, Tensor mat2) -> Tensor", [[2, 3], [4, 5]])]  # an error
+        file = Path(folder.name, "trace.json")
+        file.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "time": "", "start_ts": 0,
+                                    "nodes": nodes, "finish_ts": 1}))
+        return str(file)
+
+    def stats(self, **variables: str) -> tuple[dict, dict]:
+        done = run("stats", "--trace", self.trace(), "--format", "json", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = json.loads(done.stdout)
+        return {row["op"]: row for row in document["results"]}, document["summary"]
+
+    def test_counts_of_a_trace(self):
+        found, summary = self.stats()
+        self.assertEqual(list(found), ["mm"])  # matmul is made of it, and making the arguments is not counted
+        self.assertEqual(found["mm"], {"op": "mm", "calls": 3, "hits": 3, "refused": 0, "hit_rate": 1.0,
+                                       "reasons": None})
+        self.assertEqual((summary["recorded_calls"], summary["run"], summary["hit_rate"]), (3, 2, 1.0))
+        self.assertIn("mm", summary["errors"])
+
+    def test_refusals_by_reason(self):
+        for variable, reason in (("FLAGOS_NO_REDISPATCH", "FP-OFF"), ("FLAGOS_OP_mm", "FP-ROUTE")):
+            found, summary = self.stats(**{variable: "dispatch"})
+            self.assertEqual((found["mm"]["hits"], found["mm"]["refused"]), (0, 3))
+            self.assertEqual((found["mm"]["hit_rate"], found["mm"]["reasons"]), (0.0, f"{reason} 3"))
+            self.assertEqual(summary["refused"], {reason: 3})
+
+
+class Verify(unittest.TestCase):
+    FIELDS = "op case call arm_a arm_b equal max_abs_diff first_diff reason reproduce".split()
+
+    def test_add_is_equal_in_every_case(self):
+        done = run("verify", "add.Tensor", "--format", "json")
+        document = json.loads(done.stdout)
+        self.assertEqual((done.returncode, document["results"]), (0, []), document)
+        summary = document["summary"]
+        self.assertGreater(summary["equal"], 5)
+        self.assertEqual((summary["ops"], summary["different"]), (1, 0))
+
+    def test_verbose_has_a_row_for_each_pair_of_arms(self):
+        done = run("verify", "add.Tensor", "--call", "1", "--case", "offset,neg", "-v", "--format", "json")
+        found = json.loads(done.stdout)["results"]
+        self.assertEqual([(row["case"], row["arm_b"]) for row in found],
+                         [("offset", "on"), ("offset", "off"), ("neg", "on"), ("neg", "off")])
+        for row in found:
+            self.assertEqual(list(row), self.FIELDS)
+            self.assertTrue(row["equal"], row)
+
+    def test_reproduce_replays_the_case(self):
+        first = run("verify", "add.Tensor", "--call", "1", "--case", "offset", "-v", "--format", "json", "--seed", "3")
+        row = json.loads(first.stdout)["results"][0]
+        program, *arguments = shlex.split(row["reproduce"])
+        self.assertEqual(program, "flagos-diag")
+        again = json.loads(run(*arguments, "-v", "--format", "json").stdout)["results"][0]
+        self.assertEqual(again, row)
+
+    def test_uninitialised_memory_is_named(self):
+        done = run("verify", "empty_like", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("uninitialised", json.loads(done.stdout)["summary"]["contents_not_compared"]["empty_like"])
+
+    def test_random_numbers_are_the_same(self):
+        self.assertEqual(run("verify", "bernoulli").returncode, 0)
+
+    def test_nothing_to_run_is_inconclusive(self):
+        self.assertEqual(run("verify", "add.Tensor", "--call", "1000").returncode, 3)
+
+
 class OtherCommands(unittest.TestCase):
     def test_list(self):
         done = run("--list", "--format", "csv")
@@ -198,5 +329,5 @@ class OtherCommands(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    sys.argv.pop(1)
     unittest.main()

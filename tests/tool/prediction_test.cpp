@@ -73,6 +73,14 @@ TEST(Prediction, KillSwitchNamesNoKey) {
   EXPECT_EQ(decision.key, DispatchKey::Undefined);
 }
 
+TEST(Prediction, ARouteIsBelowTheSwitchAndAboveTheKeys) {
+  CallState state = state_with({DispatchKey::Negative});
+  state.routed = true;
+  EXPECT_EQ(predict(DispatchTable{std::string_view(kDump)}, state).reason, Reason::kRoute);
+  state.switched_off = true;
+  EXPECT_EQ(predict(DispatchTable{std::string_view(kDump)}, state).reason, Reason::kOff);
+}
+
 TEST(Prediction, NoTensorArguments) {
   EXPECT_EQ(predict(DispatchTable{std::string_view(kDump)}, CallState{}).verdict, Verdict::kFast);
 }

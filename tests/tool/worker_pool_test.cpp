@@ -16,14 +16,14 @@ while read -r line <&3; do
   list=${line#*\"situations\":[}; list=${list%%]*}
   for each in $(printf %s "$list" | tr -d '"' | tr , ' '); do
     printf '{"begin":"%s"}\n' "$each" >&4
-    if [ "$op$each" = dietwo ]; then kill -SEGV $$; fi
+    if [ "$op$each" = dietwo ]; then printf '{"stage":"native"}\n' >&4; kill -SEGV $$; fi
     if [ "$op" = hang ]; then sleep 60; fi
     printf '{"row":{"situation":"%s","verdict":"fast"}}\n' "$each" >&4
   done
   printf '{"done":"%s"}\n' "$op" >&4
 done)";
 
-using Verdicts = std::map<std::string, std::string>;  // "op situation" -> "verdict note"
+using Verdicts = std::map<std::string, std::string>;  // "op situation" -> verdict, note and stage
 
 Verdicts run(const std::deque<Job>& jobs, std::chrono::seconds patience) {
   Verdicts verdicts;
@@ -32,7 +32,7 @@ Verdicts run(const std::deque<Job>& jobs, std::chrono::seconds patience) {
           jobs,
           [&](const std::string& op, const Row& row) {
             verdicts[op + " " + row.at("situation").get<std::string>()] =
-                row.at("verdict").get<std::string>() + row.value("note", "");
+                row.at("verdict").get<std::string>() + row.value("note", "") + row.value("stage", "");
           },
           [](const std::string& /*op*/) {});
   return verdicts;
@@ -42,7 +42,7 @@ TEST(WorkerPool, ACrashCostsOneRow) {
   const Verdicts verdicts = run({{"good", {"one", "two"}}, {"die", {"one", "two", "three"}}}, 20s);
   EXPECT_EQ(verdicts.at("good two"), "fast");
   EXPECT_EQ(verdicts.at("die one"), "fast");
-  EXPECT_EQ(verdicts.at("die two"), "errorthe process died: SIGSEGV");
+  EXPECT_EQ(verdicts.at("die two"), "errorthe process died: SIGSEGVnative");
   EXPECT_EQ(verdicts.at("die three"), "fast");
 }
 

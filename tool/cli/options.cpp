@@ -21,6 +21,8 @@ Examples:
   flagos-diag check-op 'index*' --explain         the same in words, for every operator the glob matches
   flagos-diag check-op --all --format json --output ops.json
   flagos-diag check-op --trace run.json           the operators that a recorded PyTorch execution trace calls
+  flagos-diag verify add.Tensor                   same results with the fast path, without, and natively?
+  flagos-diag verify --all --format json          every operator with recorded arguments
   flagos-diag explain FP-CONJ                     what a code means and what to do
   flagos-diag explain mm                          what is registered for an operator, with source lines
   flagos-diag --list --target cpu                 every operator and how it is carried out

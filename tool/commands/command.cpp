@@ -3,13 +3,19 @@
 #include "commands/check_op.h"
 #include "commands/doctor.h"
 #include "commands/explain.h"
+#include "commands/routes.h"
+#include "commands/stats.h"
+#include "commands/verify.h"
 
 namespace flagos::diag {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(std::make_unique<CheckOp>());
+  commands.push_back(std::make_unique<Verify>());
   commands.push_back(std::make_unique<Explain>());
+  commands.push_back(std::make_unique<Routes>());
+  commands.push_back(std::make_unique<Stats>());
   commands.push_back(std::make_unique<Doctor>());
   return commands;
 }

@@ -23,6 +23,15 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 // For reports in public: the directories of the user and of the machine, its name, the user's.
 std::string redacted(std::string text) {
+  // Of an absolute path only the file's name says anything.
+  for (size_t start = text.find('/'); start != std::string::npos; start = text.find('/', start + 1)) {
+    const bool absolute = start == 0 || text[start - 1] == ' ' || text[start - 1] == '(' || text[start - 1] == '=';
+    const size_t end = std::min(text.find_first_of(" ,;:)", start), text.size());
+    const size_t name = text.rfind('/', end - 1);
+    if (absolute && name > start) {
+      text.replace(start, name - start, "<...>");
+    }
+  }
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
   for (const char* variable : {"HOME", "PWD", "USER"}) {
@@ -32,15 +41,6 @@ std::string redacted(std::string text) {
     }
   }
   replace_all(text, host, "<HOST>");
-  // What is left of absolute paths: only the file's name says anything.
-  for (size_t start = text.find('/'); start != std::string::npos; start = text.find('/', start + 1)) {
-    const bool absolute = start == 0 || text[start - 1] == ' ' || text[start - 1] == '(' || text[start - 1] == '=';
-    const size_t end = std::min(text.find_first_of(" ,;:)", start), text.size());
-    const size_t name = text.rfind('/', end - 1);
-    if (absolute && name > start) {
-      text.replace(start, name - start, "<...>");
-    }
-  }
   return text;
 }
 

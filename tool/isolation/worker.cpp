@@ -1,23 +1,29 @@
 #include "isolation/worker.h"
 
+#include <ATen/Parallel.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "flagos/target.h"
 #include "isolation/line_pipe.h"
+#include "prediction/operator_facts.h"
 #include "report/error_text.h"
+#include "situations/call_counts.h"
 #include "situations/checker.h"
+#include "verify/verifier.h"
 
 namespace flagos::diag {
 namespace {
 
 constexpr int kLeastArguments = 5;
+constexpr int kBrokenDevice = 3;
 
 void send(int out, const Row& message) { write_line(out, message.dump(-1, ' ', false, Row::error_handler_t::replace)); }
 
@@ -32,7 +38,7 @@ bool device_is_broken() {
   }
 }
 
-void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+void check(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
   const auto op = request.at("op").get<std::string>();
   std::unique_ptr<Checker> checker;
   for (const auto& name : request.at("situations")) {
@@ -43,7 +49,50 @@ void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int 
     }
     send(out, {{"row", checker->check(situation)}});
   }
-  send(out, {{"done", op}, {"spent", device_is_broken()}});
+}
+
+// Items are "CALL:CASE".
+void verify(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+  at::set_num_threads(1);  // several workers share the machine, and sums in one order compare to the bit
+  const auto op = request.at("op").get<std::string>();
+  Verifier verifier(source, op, seed, [out](const char* arm) { send(out, {{"stage", arm}}); });
+  for (const auto& item : request.at("situations")) {
+    const auto text = item.get<std::string>();
+    send(out, {{"begin", text}});
+    const auto variant = variant_of(text.substr(text.find(':') + 1)).value();
+    Row row = verifier.verify(std::stoul(text), variant);
+    row["situation"] = text;
+    const bool equal = row.at("end") == case_end_name(CaseEnd::kEqual);
+    send(out, {{"row", std::move(row)}});
+    if (!equal && device_is_broken()) {
+      std::_Exit(kBrokenDevice);  // a new worker does the rest of the job
+    }
+  }
+}
+
+// Items are the numbers of recorded calls.
+void count_calls(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+  const auto op = request.at("op").get<std::string>();
+  const c10::OperatorHandle handle = operator_handle(op);
+  for (const auto& item : request.at("situations")) {
+    const auto text = item.get<std::string>();
+    send(out, {{"begin", text}});
+    Row row = count_call(source.calls(op).at(std::stoul(text)), handle, seed);
+    row["situation"] = text;
+    send(out, {{"row", std::move(row)}});
+  }
+}
+
+void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+  const auto kind = request.value("kind", "check");
+  if (kind == "verify") {
+    verify(request, source, seed, out);
+  } else if (kind == "stats") {
+    count_calls(request, source, seed, out);
+  } else {
+    check(request, source, seed, out);
+  }
+  send(out, {{"done", request.at("op")}, {"spent", device_is_broken()}});
 }
 
 int run(int argc, char** argv) {

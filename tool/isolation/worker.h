@@ -7,6 +7,9 @@ namespace flagos::diag {
 // The parent starts `flagos-diag --worker IN OUT SEED [TRACE]`; IN and OUT are file descriptors. Lines of JSON:
 //   parent: {"op": "aten::mm", "situations": ["plain", "conj"]}
 //   worker: {"begin": "plain"}, then {"row": {...}}, for each situation; then {"done": "aten::mm"}
+// With "kind": "stats" the request's situations are the numbers of recorded calls.
+// With "kind": "verify" the request's situations are cases, "0:transposed", and each arm of a case is announced by
+//   worker: {"stage": "native"}
 // The end of IN ends the worker. A worker that dies is replaced, and what it had begun is reported as an error.
 inline constexpr const char* kWorkerFlag = "--worker";
 

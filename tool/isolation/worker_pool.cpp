@@ -16,8 +16,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 500;
 
-Row error_row(const Job& job, const std::string& situation, const std::string& why) {
-  return {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
+Row error_row(const Job& job, const std::string& situation, const std::string& stage, const std::string& why) {
+  Row row = {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
+  if (!stage.empty()) {
+    row["stage"] = stage;
+  }
+  return row;
 }
 
 }  // namespace
@@ -56,8 +60,9 @@ void WorkerPool::assign(Slot& slot, std::deque<Job>& jobs) {
   jobs.pop_front();
   slot.busy = true;
   slot.begun.clear();
+  slot.stage.clear();
   slot.last_answer = Clock::now();
-  const Row request = {{"op", slot.job.op}, {"situations", slot.job.situations}};
+  const Row request = {{"op", slot.job.op}, {"situations", slot.job.situations}, {"kind", slot.job.kind}};
   slot.process->send(request.dump());  // a dead worker is seen by the end of its answers
 }
 
@@ -98,6 +103,9 @@ void WorkerPool::take_line(Slot& slot, const std::string& line, const OnRow& on_
   Row message = Row::parse(line);
   if (message.contains("begin")) {
     slot.begun = message["begin"].get<std::string>();
+    slot.stage.clear();
+  } else if (message.contains("stage")) {
+    slot.stage = message["stage"].get<std::string>();
   } else if (message.contains("row")) {
     std::erase(slot.job.situations, slot.begun);
     on_row(slot.job.op, std::move(message["row"]));
@@ -121,7 +129,8 @@ void WorkerPool::bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, co
         fmt::format("a worker ended before its first answer ({}); run with -v to see what it says", end));
   }
   if (!slot.begun.empty() && std::erase(slot.job.situations, slot.begun) != 0) {
-    on_row(slot.job.op, error_row(slot.job, slot.begun, why.empty() ? fmt::format("the process died: {}", end) : why));
+    const std::string cause = why.empty() ? fmt::format("the process died: {}", end) : why;
+    on_row(slot.job.op, error_row(slot.job, slot.begun, slot.stage, cause));
   }
   jobs.push_front(std::move(slot.job));
 }

@@ -16,7 +16,8 @@ namespace flagos::diag {
 
 struct Job {
   std::string op;
-  std::vector<std::string> situations;  // those still to do
+  std::vector<std::string> situations;  // those still to do; of a verify or stats job, its cases or calls
+  std::string kind = "check";           // which of the worker's services: "check", "verify", "stats"
 };
 
 class WorkerPool {
@@ -39,6 +40,7 @@ class WorkerPool {
     bool spent = false;  // its device is broken: a new worker takes the next job
     bool ever_answered = false;
     std::string begun;  // the situation under way; empty: none
+    std::string stage;  // where in it the worker was last heard of; empty: it told none
     std::chrono::steady_clock::time_point last_answer;
   };
 

@@ -110,6 +110,9 @@ Decision predict(const DispatchTable& table, const CallState& state) {
   if (state.switched_off) {
     return {Verdict::kFull, Reason::kOff, DispatchKey::Undefined};
   }
+  if (state.routed) {
+    return {Verdict::kFull, Reason::kRoute, DispatchKey::Undefined};
+  }
   const DispatchKeySet excluded = state.entry == Entry::kTop ? excluded_on_the_way(table, state) : state.excluded;
   DispatchKeySet keys = (as_boxed(state.keys, state.target) | state.included) - excluded;
   while (!keys.empty()) {

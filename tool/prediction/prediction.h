@@ -21,6 +21,7 @@ struct CallState {
   c10::DispatchKeySet excluded;
   c10::DispatchKey target = c10::DispatchKey::CPU;
   bool switched_off = false;  // the kill switch
+  bool routed = false;        // a route sends the operator elsewhere
   Entry entry = Entry::kTop;
 };
 

@@ -3,6 +3,9 @@
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 
+#include <map>
+#include <string>
+
 namespace flagos::diag {
 
 void change_tensors(Stack& arguments, const c10::FunctionSchema& schema,
@@ -51,6 +54,13 @@ void visit_tensors(const Stack& arguments, const std::function<void(const at::Te
       }
     }
   }
+}
+
+std::optional<size_t> host_argument(const c10::FunctionSchema& schema) {
+  static const std::map<std::string, size_t, std::less<>> kArguments = {
+      {"aten::tensor_split", 1}, {"aten::_pad_packed_sequence", 1}, {"aten::_pack_padded_sequence", 1}};
+  const auto found = kArguments.find(schema.name());
+  return found != kArguments.end() ? std::optional(found->second) : std::nullopt;
 }
 
 bool is_floating(const at::Tensor& tensor) { return tensor.is_floating_point() || tensor.is_complex(); }

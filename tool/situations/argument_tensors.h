@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 
 #include <functional>
+#include <optional>
 
 namespace flagos::diag {
 
@@ -18,6 +19,9 @@ void change_tensors(Stack& arguments, const c10::FunctionSchema& schema,
 
 // Calls `visit` with each defined tensor argument, also those in lists.
 void visit_tensors(const Stack& arguments, const std::function<void(const at::Tensor&)>& visit);
+
+// The argument that the operator reads on the host, and refuses on any device; nothing for most.
+std::optional<size_t> host_argument(const c10::FunctionSchema& schema);
 
 bool is_floating(const at::Tensor& tensor);  // real or complex
 

@@ -29,14 +29,17 @@ CallCounts difference(const OpStats& before, const OpStats& after) {
   return counts;
 }
 
-CallState current_state(const Stack& arguments, Entry entry) {
+CallState current_state(const c10::OperatorHandle& op, const Stack& arguments, Entry entry) {
   CallState state;
   visit_tensors(arguments, [&](const at::Tensor& tensor) { state.keys = state.keys | tensor.key_set(); });
   const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
   state.included = local.included_;
   state.excluded = local.excluded_;
   state.target = target_dispatch_key();
-  state.switched_off = !redispatch_enabled();
+  const std::string backend = route(c10::toString(op.operator_name()));
+  state.routed = backend != "native";
+  // Another backend's kernel stands in the place of the one that asks the switch.
+  state.switched_off = !redispatch_enabled() && (!state.routed || backend == "dispatch");
   state.entry = entry;
   return state;
 }
@@ -74,7 +77,7 @@ std::string call_error_text(const std::exception& error) {
 
 Observation observe_normal_call(const c10::OperatorHandle& op, Scene& scene) {
   Observation observation;
-  observation.state = current_state(scene.arguments(), Entry::kTop);
+  observation.state = current_state(op, scene.arguments(), Entry::kTop);
   observe(op, observation, [&] { op.callBoxed(scene.arguments()); });
   return observation;
 }
@@ -82,7 +85,7 @@ Observation observe_normal_call(const c10::OperatorHandle& op, Scene& scene) {
 Observation observe_arrival(const c10::OperatorHandle& op, Scene& scene) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   Observation observation;
-  observation.state = current_state(scene.arguments(), Entry::kKernel);
+  observation.state = current_state(op, scene.arguments(), Entry::kKernel);
   observation.gate = gate(op, boxed_keys(scene.arguments()));
   observe(op, observation,
           [&] { op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &scene.arguments()); });

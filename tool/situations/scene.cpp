@@ -12,9 +12,7 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "flagos/redispatch.h"
@@ -107,16 +105,6 @@ bool needs_floating(Situation situation) {
          situation == Situation::kGrad || situation == Situation::kNoGrad;
 }
 
-// These operators read an argument on the host, and refuse it on any device.
-void move_to_host(Stack& arguments, const c10::FunctionSchema& schema) {
-  static const std::map<std::string, size_t, std::less<>> kArguments = {
-      {"aten::tensor_split", 1}, {"aten::_pad_packed_sequence", 1}, {"aten::_pack_padded_sequence", 1}};
-  const auto found = kArguments.find(schema.name());
-  if (found != kArguments.end() && arguments.at(found->second).isTensor()) {
-    arguments[found->second] = arguments[found->second].toTensor().cpu();
-  }
-}
-
 void check_applicable(Situation situation, const Stack& arguments, const c10::FunctionSchema& schema) {
   if (needs_floating(situation) && count_floating(arguments) == 0) {
     throw NotApplicable("no floating-point tensor among the arguments");
@@ -149,7 +137,9 @@ Stack make_arguments(Situation situation, const CallRecord& call, const c10::Ope
                      const MaterializeOptions& options) {
   const auto& schema = op.schema();
   Stack arguments = materialize(call, op, options);
-  move_to_host(arguments, schema);
+  if (const auto on_host = host_argument(schema); on_host.has_value() && arguments.at(*on_host).isTensor()) {
+    arguments[*on_host] = arguments[*on_host].toTensor().cpu();
+  }
   check_applicable(situation, arguments, schema);
   if (situation == Situation::kConj) {
     change_some(arguments, schema, conjugated);

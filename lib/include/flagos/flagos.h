@@ -3,5 +3,6 @@
 
 #include "flagos/export.h"      // IWYU pragma: export
 #include "flagos/redispatch.h"  // IWYU pragma: export
+#include "flagos/routes.h"      // IWYU pragma: export
 #include "flagos/stats.h"       // IWYU pragma: export
 #include "flagos/target.h"      // IWYU pragma: export

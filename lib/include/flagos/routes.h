@@ -30,13 +30,13 @@ struct Route {
   bool waiting = false;  // for register_backend(); until then the operator is native
 };
 
-// Returns a backend's kernel for `op`, boxed or unboxed, or KernelFunction() when it has none. The kernel is called with
-// flagos tensors, below autograd.
+// Returns a backend's kernel for `op`, boxed or unboxed, or KernelFunction() when it has none. The kernel is called
+// with flagos tensors, below autograd.
 using KernelProvider = std::function<c10::KernelFunction(const c10::OperatorHandle& op)>;
 
 // Makes `name` a backend that routes can name, and sends the operators there whose routes have waited for it. Routes
-// from the environment wait only for "flaggems"; any other name must be registered before a route names it. Throws
-// c10::Error when the name is empty, has other characters than letters, digits, '_' and '-', or is taken; and,
+// of the environment and of files wait for "flaggems"; any other name must be registered before a route names it.
+// Throws c10::Error when the name is empty, has other characters than letters, digits, '_' and '-', or is taken; and,
 // registering nothing, when a route that names one overload in full has waited and the backend has no kernel for it.
 // Threads: as set_route().
 FLAGOS_API void register_backend(std::string_view name, KernelProvider provider);
@@ -44,9 +44,11 @@ FLAGOS_API void register_backend(std::string_view name, KernelProvider provider)
 // Sends `op` to `backend`. `op` is one overload ("add.Tensor", "max.default") or a bare name, which means those of its
 // overloads that can be sent there. A later order replaces an earlier one. Throws c10::Error, with nothing changed,
 // naming the nearest valid name for an unknown operator or backend, or the reason when the operator can't go there:
-// views, factories, operators that draw random numbers and those that copies are made of never go to the CPU.
-// Threads: "native" and "dispatch" may be set at any time. "cpu" and named backends change the dispatcher's table, which
-// it does not lock against calls: no other thread may call the operator meanwhile; nor when such a route is undone.
+// views, factories, operators that draw random numbers and those that copies are made of never go to the CPU, and what
+// PyTorch makes of other operators goes nowhere.
+// Threads: "native" and "dispatch" may be set at any time. "cpu" and named backends change the dispatcher's table,
+// which it does not lock against calls: no other thread may call the operator meanwhile; nor when such a route is
+// undone.
 FLAGOS_API void set_route(std::string_view op, std::string_view backend);
 
 // The backend that `op` ("add.Tensor", with or without "aten::") goes to; "native" without a route, and for one that

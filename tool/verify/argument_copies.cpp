@@ -1,0 +1,59 @@
+#include "verify/argument_copies.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <utility>
+
+namespace flagos::diag {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // the largest element: a storage can be viewed as any dtype
+
+class Copier {
+ public:
+  explicit Copier(c10::Device device) : device_(device) {}
+
+  at::Tensor copy(const at::Tensor& host) {
+    const at::Tensor bytes = bytes_of(host.storage());
+    const at::Tensor typed = host.scalar_type() == at::kByte ? bytes : bytes.view(host.scalar_type());
+    at::Tensor copied = typed.as_strided(host.sizes(), host.strides(), host.storage_offset());
+    copied = host.is_conj() ? at::_conj(copied) : copied;
+    return host.is_neg() ? at::_neg_view(copied) : copied;
+  }
+
+ private:
+  at::Tensor bytes_of(const c10::Storage& storage) {
+    at::Tensor& bytes = copies_[storage.unsafeGetStorageImpl()];
+    if (!bytes.defined()) {
+      const auto count = static_cast<int64_t>(storage.nbytes());
+      const int64_t padded = (count / kAlignment + 1) * kAlignment;
+      at::Tensor whole = at::zeros({padded}, at::kByte);
+      if (count > 0) {
+        whole.narrow(0, 0, count).copy_(at::from_blob(const_cast<void*>(storage.data()), {count}, at::kByte));
+      }
+      bytes = whole.to(device_);
+    }
+    return bytes;
+  }
+
+  c10::Device device_;
+  std::map<const c10::StorageImpl*, at::Tensor> copies_;
+};
+
+}  // namespace
+
+Stack copy_arguments(const Stack& arguments, const c10::FunctionSchema& schema, c10::Device device) {
+  Copier to_device(device);
+  Stack copies = arguments;
+  change_tensors(copies, schema, [&](const at::Tensor& tensor, bool /*mutated*/) { return to_device.copy(tensor); });
+  for (c10::IValue& value : copies) {
+    value = value.isDevice() ? c10::IValue(device) : value;
+  }
+  if (const auto on_host = host_argument(schema); on_host.has_value() && arguments.at(*on_host).isTensor()) {
+    copies[*on_host] = Copier(c10::DeviceType::CPU).copy(arguments[*on_host].toTensor());
+  }
+  return copies;
+}
+
+}  // namespace flagos::diag

@@ -1,0 +1,258 @@
+#include "verify/comparison.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <regex>
+#include <utility>
+
+#include "flagos/target.h"
+
+namespace flagos::diag {
+namespace {
+
+std::vector<int64_t> vector_of(c10::IntArrayRef values) { return values.vec(); }
+
+// A view of a tensor's memory as a plain tensor of the target: no code of the library under test takes part.
+at::Tensor plain_view(const at::Tensor& tensor, c10::ScalarType dtype) {
+  std::vector<int64_t> sizes = vector_of(tensor.sizes());
+  std::vector<int64_t> strides = vector_of(tensor.strides());
+  for (auto pieces = static_cast<int64_t>(tensor.element_size() / c10::elementSize(dtype)); pieces > 1; pieces = 0) {
+    std::for_each(strides.begin(), strides.end(), [pieces](int64_t& stride) { stride *= pieces; });
+    sizes.push_back(pieces);
+    strides.push_back(1);
+  }
+  const c10::Device device = to_target_device(tensor.device());
+  return at::for_blob(const_cast<void*>(tensor.const_data_ptr()), sizes)
+      .strides(strides)
+      .target_device(device)
+      .options(at::TensorOptions().device(device).dtype(dtype))
+      .make_tensor();
+}
+
+// Elements as integers: NaN payloads and signs of zeros count. A complex128 becomes two.
+at::Tensor bits_of(const at::Tensor& tensor) {
+  switch (tensor.element_size()) {
+    case 1:
+      return plain_view(tensor, at::kByte);
+    case 2:
+      return plain_view(tensor, at::kShort);
+    case 4:
+      return plain_view(tensor, at::kInt);
+    default:
+      return plain_view(tensor, at::kLong);
+  }
+}
+
+at::Tensor values_of(const at::Tensor& tensor) {
+  return plain_view(tensor, tensor.scalar_type()).to(tensor.is_complex() ? at::kComplexDouble : at::kDouble);
+}
+
+std::string position_text(int64_t flat, c10::IntArrayRef sizes) {
+  std::vector<int64_t> position(sizes.size());
+  for (size_t i = sizes.size(); i-- > 0;) {
+    position[i] = flat % sizes[i];
+    flat /= sizes[i];
+  }
+  return fmt::format("[{}]", fmt::join(position, ","));
+}
+
+std::string element_text(const at::Tensor& tensor, const at::Tensor& bits, int64_t flat, int64_t flat_bits) {
+  const auto width = static_cast<int>(2 * bits.element_size());
+  const auto raw = static_cast<uint64_t>(bits.reshape(-1)[flat_bits].item<int64_t>());
+  const uint64_t mask = width == 16 ? ~uint64_t{0} : (uint64_t{1} << (4 * width)) - 1;
+  std::string value;
+  if (tensor.is_complex()) {
+    const auto number = values_of(tensor).reshape(-1)[flat].item<c10::complex<double>>();
+    value = fmt::format("{}{:+}j", number.real(), number.imag());
+  } else {
+    value = fmt::format("{}", values_of(tensor).reshape(-1)[flat].item<double>());
+  }
+  return fmt::format("0x{:0{}x} ({})", raw & mask, width, value);
+}
+
+std::optional<double> greatest_difference(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor distance = (values_of(a) - values_of(b)).abs();
+  const at::Tensor known = distance.masked_select(distance.isnan().logical_not());
+  return known.numel() == 0 ? std::nullopt : std::optional(known.max().item<double>());
+}
+
+// Both have the same layout.
+std::optional<Difference> compare_elements(const std::string& subject, const at::Tensor& a, const at::Tensor& b) {
+  if (a.numel() == 0 || !a.has_storage() || a._is_zerotensor() || a.is_meta()) {
+    return std::nullopt;
+  }
+  const at::Tensor bits_a = bits_of(a);
+  const at::Tensor bits_b = bits_of(b);
+  if (at::equal(bits_a, bits_b)) {
+    return std::nullopt;
+  }
+  const at::Tensor places = bits_a.ne(bits_b).reshape(-1).nonzero();
+  const auto flat_bits = places[0][0].item<int64_t>();
+  const int64_t flat = flat_bits / (bits_a.numel() / a.numel());
+  Difference difference{fmt::format("{}: contents, {} of {}", subject, places.size(0), bits_a.numel()), {}, ""};
+  difference.max_abs_diff = greatest_difference(a, b);
+  difference.first_diff =
+      fmt::format("{}: {} against {}", position_text(flat, a.sizes()), element_text(a, bits_a, flat, flat_bits),
+                  element_text(b, bits_b, flat, flat_bits));
+  return difference;
+}
+
+template <class T>
+std::optional<Difference> unequal(const std::string& subject, const char* what, const T& a, const T& b) {
+  if (a == b) {
+    return std::nullopt;
+  }
+  return Difference{fmt::format("{}: {} {} against {}", subject, what, a, b), {}, ""};
+}
+
+std::optional<Difference> compare_layout(const std::string& subject, const at::Tensor& a, const at::Tensor& b) {
+  const auto text = [](const auto& value) { return c10::str(value); };
+  std::optional<Difference> found = unequal(subject, "dtype", text(a.scalar_type()), text(b.scalar_type()));
+  const auto then = [&](std::optional<Difference> next) { found = found.has_value() ? found : std::move(next); };
+  then(unequal(subject, "layout", text(a.layout()), text(b.layout())));
+  then(unequal(subject, "device", text(to_target_device(a.device())), text(to_target_device(b.device()))));
+  then(unequal(subject, "shape", vector_of(a.sizes()), vector_of(b.sizes())));
+  if (!found.has_value() && a.layout() == at::kStrided) {
+    then(unequal(subject, "strides", vector_of(a.strides()), vector_of(b.strides())));
+    then(unequal(subject, "storage offset", a.storage_offset(), b.storage_offset()));
+    then(unequal(subject, "conj bit", a.is_conj(), b.is_conj()));
+    then(unequal(subject, "neg bit", a.is_neg(), b.is_neg()));
+    then(unequal(subject, "zero tensor", a._is_zerotensor(), b._is_zerotensor()));
+  }
+  return found;
+}
+
+// The dense tensors that a sparse one is made of.
+std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
+  switch (tensor.layout()) {
+    case at::kSparse:
+      return {tensor._indices(), tensor._values()};
+    case at::kSparseCsr:
+    case at::kSparseBsr:
+      return {tensor.crow_indices(), tensor.col_indices(), tensor.values()};
+    case at::kSparseCsc:
+    case at::kSparseBsc:
+      return {tensor.ccol_indices(), tensor.row_indices(), tensor.values()};
+    default:
+      return {};
+  }
+}
+
+std::optional<Difference> compare_parts(const std::string& subject, const at::Tensor& a, const at::Tensor& b,
+                                        Contents contents) {
+  const auto of_a = parts_of(a);
+  const auto of_b = parts_of(b);
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    if (auto found = compare_tensors(fmt::format("{}, sparse part {}", subject, i), of_a[i], of_b[i], contents)) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+bool share_storage(const at::Tensor& a, const at::Tensor& b) {
+  return a.has_storage() && b.has_storage() && a.is_alias_of(b);
+}
+
+// Which tensors the output is, or shares its storage with: the arguments, and the outputs before it.
+std::string aliases_of(const CallOutcome& outcome, size_t output) {
+  const at::Tensor& tensor = outcome.outputs[output];
+  std::vector<std::string> aliases;
+  const auto add = [&](const char* kind, size_t index, const at::Tensor& other) {
+    if (other.defined() && tensor.is_same(other)) {
+      aliases.push_back(fmt::format("is {} {}", kind, index));
+    } else if (other.defined() && share_storage(tensor, other)) {
+      aliases.push_back(fmt::format("shares the storage of {} {}", kind, index));
+    }
+  };
+  for (size_t i = 0; i < outcome.inputs.size(); ++i) {
+    add("argument", i, outcome.inputs[i]);
+  }
+  for (size_t i = 0; i < output; ++i) {
+    add("output", i, outcome.outputs[i]);
+  }
+  return aliases.empty() ? "no alias" : fmt::format("{}", fmt::join(aliases, ", "));
+}
+
+// A result that is on the CPU of a run elsewhere must be there in the other run too; the CPU as target hides that.
+std::optional<Difference> compare_places(const std::string& subject, const CallOutcome& a, const CallOutcome& b,
+                                         size_t output) {
+  const bool with_rest_a = a.outputs[output].device() == a.device;
+  const bool with_rest_b = b.outputs[output].device() == b.device;
+  if (with_rest_a == with_rest_b || a.results_anywhere) {
+    return std::nullopt;
+  }
+  const auto& misplaced = with_rest_a ? b.outputs[output] : a.outputs[output];
+  return Difference{fmt::format("{}: device {}, unlike the arguments", subject, c10::str(misplaced.device())), {}, ""};
+}
+
+std::optional<Difference> compare_outputs(const CallOutcome& a, const CallOutcome& b, Contents contents) {
+  if (auto found = unequal("outputs", "number", a.outputs.size(), b.outputs.size())) {
+    return found;
+  }
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    const std::string subject = fmt::format("output {}", i);
+    auto found = compare_tensors(subject, a.outputs[i], b.outputs[i], contents);
+    if (!found.has_value() && a.outputs[i].defined()) {
+      found = unequal(subject, "alias:", aliases_of(a, i), aliases_of(b, i));
+      found = found.has_value() ? found : compare_places(subject, a, b, i);
+    }
+    if (found.has_value()) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Difference> compare_inputs(const CallOutcome& a, const CallOutcome& b, Contents contents) {
+  for (size_t i = 0; i < std::min(a.inputs.size(), b.inputs.size()); ++i) {
+    const std::string subject = fmt::format("argument {}", i);
+    if (auto found = compare_tensors(subject, a.inputs[i], b.inputs[i], contents)) {
+      return found;
+    }
+    if (auto found = unequal(subject, "version counter +", a.version_steps.at(i), b.version_steps.at(i))) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Difference> compare_tensors(const std::string& subject, const at::Tensor& a, const at::Tensor& b,
+                                          Contents contents) {
+  if (!a.defined() || !b.defined()) {
+    return unequal(subject, "defined:", a.defined(), b.defined());
+  }
+  if (auto found = compare_layout(subject, a, b)) {
+    return found;
+  }
+  if (a.layout() != at::kStrided) {
+    return compare_parts(subject, a, b, contents);
+  }
+  return contents == Contents::kCompared ? compare_elements(subject, a, b) : std::nullopt;
+}
+
+std::optional<Difference> compare_outcomes(const CallOutcome& a, const CallOutcome& b, Contents contents) {
+  if (a.error.has_value() || b.error.has_value()) {
+    return unequal("error", "text:", a.error.value_or("none"), b.error.value_or("none"));
+  }
+  for (size_t i = 0; i < std::min(a.values.size(), b.values.size()); ++i) {
+    if (auto found = unequal(fmt::format("value {}", i), "is", a.values[i], b.values[i])) {
+      return found;
+    }
+  }
+  auto found = compare_outputs(a, b, contents);
+  return found.has_value() ? found : compare_inputs(a, b, contents);
+}
+
+std::string normalized_error(std::string_view text) {
+  static const std::regex device("(privateuseone|privateuse1|flagos|cuda|cpu)(:[0-9]+)?", std::regex::icase);
+  return std::regex_replace(std::string(text), device, "DEVICE");
+}
+
+}  // namespace flagos::diag

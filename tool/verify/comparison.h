@@ -1,0 +1,47 @@
+// Comparison: what two runs of one call left behind, bit for bit.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flagos::diag {
+
+// What a call left behind.
+struct CallOutcome {
+  c10::Device device = c10::Device(c10::DeviceType::CPU);  // where the call's tensors were made
+  bool results_anywhere = false;                           // results need not be on that device
+  std::optional<std::string> error;                        // what it threw, see normalized_error(); else the rest holds
+  std::vector<at::Tensor> inputs;                          // its tensor arguments, as the call left them
+  std::vector<int64_t> version_steps;                      // by how much each one's version counter went up
+  std::vector<at::Tensor> outputs;                         // the tensors among its results, also undefined ones
+  std::vector<std::string> values;                         // the other results, and the lengths of lists
+};
+
+struct Difference {
+  std::string reason;                  // "output 0: strides [1, 2] against [2, 1]"
+  std::optional<double> max_abs_diff;  // of contents; none where no pair of elements is comparable (NaN)
+  std::string first_diff;              // of contents: index, bits and values; else empty
+};
+
+// Whether the elements count. Those of uninitialised memory don't.
+enum class Contents { kCompared, kIgnored };
+
+// The first difference that a program could see: error text, values, layout, aliasing, contents, version counters.
+// Devices are equal when they have the same target. Elements are equal when their bits are. Large tensors are compared
+// where they are; only the first difference is brought to the host.
+std::optional<Difference> compare_outcomes(const CallOutcome& a, const CallOutcome& b, Contents contents);
+
+// The same for one pair of tensors; `subject` names them in the reason.
+std::optional<Difference> compare_tensors(const std::string& subject, const at::Tensor& a, const at::Tensor& b,
+                                          Contents contents);
+
+// `text` with every device's name replaced by "DEVICE", so that messages of different devices can be compared.
+std::string normalized_error(std::string_view text);
+
+}  // namespace flagos::diag

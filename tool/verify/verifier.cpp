@@ -1,0 +1,229 @@
+#include "verify/verifier.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/operator_names.h"
+#include "flagos/flagos.h"
+#include "prediction/operator_facts.h"
+#include "situations/observation.h"
+#include "verify/argument_copies.h"
+
+namespace flagos::diag {
+namespace {
+
+constexpr int64_t kSmallestScribble = 64;
+constexpr int64_t kGreatestScribble = 1 << 20;  // larger blocks come from the system, or are cached per size
+constexpr int kScribble = 0xa5;
+constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};
+constexpr int kMoreBlocks = 4;
+
+class VariantMakesNoSense : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+c10::Device flagos_device() { return {c10::DeviceType::PrivateUse1, 0}; }
+
+std::string text_of(const c10::IValue& value) {
+  std::ostringstream text;
+  text.precision(17);
+  text << value;
+  return normalized_error(text.str());
+}
+
+void take_results(const Stack& results, CallOutcome& outcome) {
+  for (const c10::IValue& value : results) {
+    if (value.isTensor()) {
+      outcome.outputs.push_back(value.toTensor());
+    } else if (value.isTensorList()) {
+      const auto list = value.toTensorVector();
+      outcome.outputs.insert(outcome.outputs.end(), list.begin(), list.end());
+      outcome.values.push_back(fmt::format("a list of {}", list.size()));
+    } else {
+      outcome.values.push_back(text_of(value));
+    }
+  }
+}
+
+int64_t version_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor._version()); }
+
+// Fills and frees memory of the sizes that a call has just used, `blocks_each` of each.
+void scribble(c10::Device device, const CallOutcome& outcome, int pattern, int blocks_each) {
+  std::vector<at::Tensor> blocks;
+  const auto add = [&](int64_t bytes) {
+    for (int i = 0; i < blocks_each && bytes <= kGreatestScribble; ++i) {
+      blocks.push_back(at::full({bytes}, pattern, at::TensorOptions().dtype(at::kByte).device(device)));
+    }
+  };
+  for (const auto* tensors : {&outcome.outputs, &outcome.inputs}) {
+    for (const at::Tensor& tensor : *tensors) {
+      if (tensor.defined() && tensor.layout() == at::kStrided && tensor.has_storage()) {
+        add(static_cast<int64_t>(tensor.storage().nbytes()));
+      }
+    }
+  }
+  for (int64_t bytes = kSmallestScribble; bytes <= kGreatestScribble; bytes *= 4) {
+    add(bytes);
+  }
+}
+
+Row compared(const char* arm_a, const char* arm_b, const std::optional<Difference>& difference) {
+  Row row = {{"arm_a", arm_a},          {"arm_b", arm_b},        {"equal", !difference.has_value()},
+             {"max_abs_diff", nullptr}, {"first_diff", nullptr}, {"reason", nullptr}};
+  if (difference.has_value()) {
+    row["reason"] = difference->reason;
+    row["max_abs_diff"] = difference->max_abs_diff.has_value() ? Row(*difference->max_abs_diff) : Row(nullptr);
+    row["first_diff"] = difference->first_diff.empty() ? Row(nullptr) : Row(difference->first_diff);
+  }
+  return row;
+}
+
+Row case_row(CaseEnd end, const std::string& why, std::vector<Row> rows) {
+  return {{"end", case_end_name(end)}, {"why", why.empty() ? Row(nullptr) : Row(why)}, {"rows", std::move(rows)}};
+}
+
+}  // namespace
+
+struct Verifier::Arm {
+  const char* name;
+  c10::Device device;
+  std::optional<bool> redispatch;  // the kill switch; nothing for native arms
+};
+
+const char* case_end_name(CaseEnd end) noexcept {
+  switch (end) {
+    case CaseEnd::kEqual:
+      return "equal";
+    case CaseEnd::kDifferent:
+      return "different";
+    case CaseEnd::kNondeterministic:
+      return "nondeterministic";
+    case CaseEnd::kRefused:
+      return "refused";
+    case CaseEnd::kNotApplicable:
+      return "not_applicable";
+  }
+  return "";
+}
+
+bool makes_results_on_host(const std::string& op) {
+  static const std::set<std::string_view> kOps = {
+      "_pack_padded_sequence",      "_pad_packed_sequence",       "_rowwise_prune",          "_shape_as_tensor",
+      "_test_ambiguous_defaults.a", "_test_ambiguous_defaults.b", "choose_qparams_optimized"};
+  return kOps.contains(without_aten(op));
+}
+
+const char* why_contents_ignored(const std::string& op) {
+  const std::string_view name = without_aten(op);
+  if (name.starts_with("empty") || name.starts_with("new_empty") || name.starts_with("_empty")) {
+    return "its result is uninitialised memory";
+  }
+  if (name.starts_with("resize") || name.starts_with("_resize")) {
+    return "elements that it adds are uninitialised memory";
+  }
+  return nullptr;
+}
+
+Verifier::Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm)
+    : source_(source),
+      op_(op),
+      handle_(operator_handle(op)),
+      seed_(seed),
+      on_arm_(std::move(on_arm)),
+      contents_(why_contents_ignored(op) != nullptr ? Contents::kIgnored : Contents::kCompared) {}
+
+Stack Verifier::host_arguments(size_t call, Variant variant) const {
+  const auto& calls = source_.calls(op_);
+  if (call >= calls.size()) {
+    throw VariantMakesNoSense(fmt::format("there are {} recorded calls", calls.size()));
+  }
+  MaterializeOptions options;
+  options.seed = seed_;
+  options.complex_data = variant == Variant::kConj;
+  Stack arguments = materialize(calls[call], handle_, options);
+  if (!apply_variant(variant, arguments, handle_.schema())) {
+    throw VariantMakesNoSense("no argument that could be changed so");
+  }
+  return arguments;
+}
+
+CallOutcome Verifier::run(const Arm& arm, const Stack& host) const {
+  on_arm_(arm.name);
+  CallOutcome outcome;
+  outcome.device = arm.device;
+  outcome.results_anywhere = makes_results_on_host(op_);
+  try {
+    Stack stack = copy_arguments(host, handle_.schema(), arm.device);
+    const Stack owners = stack;  // see Scene::owners_
+    visit_tensors(stack, [&](const at::Tensor& tensor) { outcome.inputs.push_back(tensor); });
+    std::vector<int64_t> versions;
+    std::transform(outcome.inputs.begin(), outcome.inputs.end(), std::back_inserter(versions), version_of);
+    at::manual_seed(seed_);
+    std::optional<RedispatchGuard> guard;
+    if (arm.redispatch.has_value()) {
+      guard.emplace(*arm.redispatch);
+    }
+    handle_.callBoxed(stack);
+    take_results(stack, outcome);
+    for (size_t i = 0; i < versions.size(); ++i) {
+      outcome.version_steps.push_back(version_of(outcome.inputs[i]) - versions[i]);
+    }
+  } catch (const std::exception& error) {
+    outcome.error = normalized_error(call_error_text(error));
+  }
+  return outcome;
+}
+
+std::optional<Difference> Verifier::native_unlike_itself(const CallOutcome& native, const Stack& host, int pattern,
+                                                         int blocks) const {
+  scribble(native.device, native, pattern, blocks);
+  return compare_outcomes(native, run({"native_again", native.device, std::nullopt}, host), contents_);
+}
+
+Row Verifier::verify_arguments(const Stack& host) const {
+  const CallOutcome native = run({"native", to_target_device(flagos_device()), std::nullopt}, host);
+  if (const auto found = native_unlike_itself(native, host, kScribble, 1)) {
+    return case_row(CaseEnd::kNondeterministic, found->reason, {compared("native", "native_again", found)});
+  }
+  const CallOutcome on = run({"on", flagos_device(), true}, host);
+  const CallOutcome off = run({"off", flagos_device(), false}, host);
+  const auto of_on = compare_outcomes(native, on, contents_);
+  const auto of_off = compare_outcomes(native, off, contents_);
+  std::vector<Row> rows = {compared("native", "on", of_on), compared("native", "off", of_off)};
+  if (!of_on.has_value() && !of_off.has_value()) {
+    return native.error.has_value() ? case_row(CaseEnd::kRefused, *native.error, std::move(rows))
+                                    : case_row(CaseEnd::kEqual, "", std::move(rows));
+  }
+  for (const int pattern : kMoreScribbles) {  // before a mismatch is claimed
+    if (const auto found = native_unlike_itself(native, host, pattern, kMoreBlocks)) {
+      return case_row(CaseEnd::kNondeterministic, found->reason, {compared("native", "native_again", found)});
+    }
+  }
+  rows.push_back(compared("on", "off", compare_outcomes(on, off, contents_)));
+  return case_row(CaseEnd::kDifferent, "", std::move(rows));
+}
+
+Row Verifier::verify(size_t call, Variant variant) {
+  Stack host;
+  try {
+    host = host_arguments(call, variant);
+  } catch (const std::exception& error) {
+    return case_row(CaseEnd::kNotApplicable, call_error_text(error), {});
+  }
+  try {
+    return verify_arguments(host);
+  } catch (const std::exception& error) {  // from looking at what a call left behind
+    const std::string text = fmt::format("can't be compared: {}", call_error_text(error));
+    return case_row(CaseEnd::kDifferent, text, {compared("native", "on", Difference{text, {}, ""})});
+  }
+}
+
+}  // namespace flagos::diag

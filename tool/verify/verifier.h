@@ -1,0 +1,76 @@
+// Verifier: one recorded call in one variant, run natively, ON and OFF; a case of verify.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+#include "traces/argument_source.h"
+#include "verify/comparison.h"
+#include "verify/variants.h"
+
+namespace flagos::diag {
+
+// Note [Arms]
+// native, native_again: the same call with tensors of the target, without a flagos tensor; between the two, memory of
+//   the size of the results is filled with other bytes and freed, so that what is read uninitialised shows itself.
+// on, off: with flagos tensors, the fast path allowed and not.
+// The random generators are seeded before each arm. on and off are each compared with native, and with each other when
+// one differs from it.
+
+// The fields of a row, in order.
+inline constexpr const char* kVerifyFields[] = {"op",    "case",         "call",       "arm_a",  "arm_b",
+                                                "equal", "max_abs_diff", "first_diff", "reason", "reproduce"};
+
+// How a case ended. The names are those in the summary.
+enum class CaseEnd {
+  kEqual,
+  kDifferent,
+  kNondeterministic,  // the native runs differ from each other
+  kRefused,           // all arms throw the same
+  kNotApplicable,     // the variant makes no sense for this call, or its arguments can't be made
+};
+const char* case_end_name(CaseEnd end) noexcept;
+
+// Whether the operator makes some result on the CPU whatever the device of its arguments: lengths, sizes, scalars.
+bool makes_results_on_host(const std::string& op);
+
+// Why an operator's elements are not compared: nullptr when they are.
+const char* why_contents_ignored(const std::string& op);
+
+class Verifier {
+ public:
+  // Called with the name of an arm before it runs.
+  using OnArm = std::function<void(const char* arm)>;
+
+  // `source` must outlive the verifier. `op` is "aten::add.Tensor".
+  Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm);
+
+  // {"end": name, "why": text, "rows": [...]}: a row for each pair of arms that was compared. Never throws for what the
+  // operator does; a crash is the caller's to isolate.
+  Row verify(size_t call, Variant variant);
+
+ private:
+  struct Arm;
+
+  Stack host_arguments(size_t call, Variant variant) const;
+  CallOutcome run(const Arm& arm, const Stack& host) const;
+  // Runs the native arm again, on memory that was used otherwise in between.
+  std::optional<Difference> native_unlike_itself(const CallOutcome& native, const Stack& host, int pattern,
+                                                 int blocks) const;
+  Row verify_arguments(const Stack& host) const;
+
+  const ArgumentSource& source_;
+  std::string op_;
+  c10::OperatorHandle handle_;
+  uint64_t seed_;
+  OnArm on_arm_;
+  Contents contents_;
+};
+
+}  // namespace flagos::diag
