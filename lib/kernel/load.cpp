@@ -22,6 +22,7 @@
 #include "ops/autocast.h"
 #include "ops/packed_sequence.h"
 #include "ops/parameters.h"
+#include "ops/rnn_cells.h"
 #include "ops/views.h"
 #include "ops/zero_tensor.h"
 #include "redispatch/switch.h"
@@ -74,6 +75,7 @@ void load() {
   ops::register_parameter_moves();
   ops::register_packed_sequence();
   ops::register_zero_tensor();
+  ops::register_rnn_cells();
   ops::register_as_target();
   ops::register_attention();
   ops::register_autocast();

@@ -1,5 +1,6 @@
 #include "ops/as_target.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
@@ -15,6 +16,7 @@
 #include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
+#include "flagos/target.h"
 #include "ops/batch_norm.h"
 
 namespace flagos::ops {
@@ -106,9 +108,13 @@ bool applies(c10::ArrayRef<IValue> arguments) {
 }
 
 at::Tensor to_target(const at::Tensor& tensor) {
-  return tensor.defined() && wants_gradient(tensor) && tensor.device().type() == c10::DeviceType::PrivateUse1
-             ? ToTarget::apply(tensor)
-             : boxing::as_target(tensor);
+  if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1) {
+    return tensor;
+  }
+  if (tensor._is_zerotensor()) {  // its storage says flagos (zero_tensor.h)
+    return at::_efficientzerotensor(tensor.sizes(), tensor.options().device(to_target_device(tensor.device())));
+  }
+  return wants_gradient(tensor) ? ToTarget::apply(tensor) : boxing::as_target(tensor);
 }
 
 at::Tensor to_flagos(const at::Tensor& tensor) {

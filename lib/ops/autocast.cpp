@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include <deque>
+#include <string>
 
 #include "device/target_constants.h"
 
@@ -18,18 +19,42 @@ at::Tensor binary_cross_entropy_banned(const at::Tensor& /*self*/, const at::Ten
               "binary_cross_entropy_with_logits or BCEWithLogitsLoss, which are safe.");
 }
 
+// Whether the target's own autocast treats the operator, given as the macros do: "mm", or "norm, Scalar". PyTorch's
+// lists are CUDA's; the CPU's are shorter, and kept in a source file, so the dispatcher is asked.
+bool target_treats(const std::string& name_and_overload) {
+  const size_t comma = name_and_overload.find(',');
+  const std::string overload = comma == std::string::npos ? "" : name_and_overload.substr(comma + 2);
+  const auto op = c10::Dispatcher::singleton().findSchema({"aten::" + name_and_overload.substr(0, comma), overload});
+  return op.has_value() && op->hasKernelForDispatchKey(target().has_index ? c10::DispatchKey::AutocastCUDA
+                                                                          : c10::DispatchKey::AutocastCPU);
+}
+
 // The names that PyTorch's macros expect: `m`, and using-declarations of its namespaces.
 void register_lists(torch::Library& m) {
   using namespace at;            // NOLINT(google-build-using-namespace)
   using namespace at::autocast;  // NOLINT(google-build-using-namespace)
-#define FLAGOS_LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
-#define FLAGOS_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
-#define FLAGOS_FP32_SET_OPT_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
-#define FLAGOS_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+#define FLAGOS_LOWER_PRECISION(...)                       \
+  if (target_treats(#__VA_ARGS__)) {                      \
+    KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp) \
+  }
+#define FLAGOS_FP32(...)                    \
+  if (target_treats(#__VA_ARGS__)) {        \
+    KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32) \
+  }
+#define FLAGOS_FP32_SET_OPT_DTYPE(...)                    \
+  if (target_treats(#__VA_ARGS__)) {                      \
+    KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype) \
+  }
+#define FLAGOS_PROMOTE(...)                    \
+  if (target_treats(#__VA_ARGS__)) {           \
+    KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote) \
+  }
   AT_FORALL_LOWER_PRECISION_FP(FLAGOS_LOWER_PRECISION)
   AT_FORALL_FP32(FLAGOS_FP32)
   AT_FORALL_FP32_SET_OPT_DTYPE(FLAGOS_FP32_SET_OPT_DTYPE)
-  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  if (target().has_index) {  // norm without a dtype; the CPU's autocast leaves it alone
+    AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  }
   AT_FORALL_PROMOTE(FLAGOS_PROMOTE)
 #undef FLAGOS_LOWER_PRECISION
 #undef FLAGOS_FP32

@@ -369,6 +369,49 @@ class Modules(Case):
                     self.check(layer(kind, packed))
 
 
+class TracedRecurrence(Case):
+    def test_cells_while_functionalizing(self):
+        for kind in (nn.LSTMCell, nn.GRUCell):
+            with self.subTest(kind.__name__):
+                def step(d, kind=kind):
+                    torch.manual_seed(0)
+                    module = kind(4, 5).to(d)
+                    for parameter in module.parameters():
+                        parameter.requires_grad_(False)
+                    return torch.func.functionalize(lambda x: module(x))(randn(3, 4, device=d))
+
+                self.check(step, exact=False)
+
+    def test_fused_cells_gradients(self):
+        if NATIVE != "cpu":
+            self.skipTest("the target has the fused cells")
+
+        def lstm(i, h, c, b1, b2):
+            return torch.ops.aten._thnn_fused_lstm_cell(i, h, c, b1, b2)[:2]
+
+        def lstm_reference(i, h, c, b1, b2):
+            gi, gf, gg, go = (i + b1 + h + b2).chunk(4, 1)
+            cy = gf.sigmoid() * c + gi.sigmoid() * gg.tanh()
+            return go.sigmoid() * cy.tanh(), cy
+
+        def gru(i, h, x, b1, b2):
+            return torch.ops.aten._thnn_fused_gru_cell(i, h, x, b1, b2)[:1]
+
+        def gru_reference(i, h, x, b1, b2):
+            (ir, iz, new), (hr, hz, hn) = (i + b1).chunk(3, 1), (h + b2).chunk(3, 1)
+            z, n = (iz + hz).sigmoid(), (new + (ir + hr).sigmoid() * hn).tanh()
+            return (n + z * (x - n),)
+
+        for gates, ours, reference in ((4, lstm, lstm_reference), (3, gru, gru_reference)):
+            shapes = ((2, gates * 5), (2, gates * 5), (2, 5), (gates * 5,), (gates * 5,))
+            grads = []
+            for device, cell in ((DEVICE, ours), ("cpu", reference)):
+                leaves = [randn(*s, device=device, dtype=torch.float64, seed=k).requires_grad_() for k, s in enumerate(shapes)]
+                sum((k + 1) * (o * o).sum() for k, o in enumerate(cell(*leaves))).backward()
+                grads.append([leaf.grad.cpu() for leaf in leaves])
+            torch.testing.assert_close(grads[0], grads[1])
+
+
 class Attention(Case):
     def attention(self, dtype, exact=True, backward=NATIVE_BACKWARD, **options):
         def run(d):
@@ -409,14 +452,18 @@ class Attention(Case):
 
 class Autocast(Case):
     def test_policies(self):
-        with torch.autocast(DEVICE, dtype=torch.bfloat16):
-            a, b = torch.ones(2, 2, device=DEVICE), torch.ones(2, 2, device=DEVICE)
-            self.assertEqual((a @ b).dtype, torch.bfloat16)
-            self.assertEqual(torch.softmax(a.bfloat16(), 0).dtype, torch.float32)
-            self.assertEqual(torch.cat([a, b.bfloat16()]).dtype, torch.float32)
-            self.assertEqual((a + b).dtype, torch.float32)
-            self.assertEqual(F.linear(a, b).dtype, torch.bfloat16)
-        self.assertEqual((a @ b).dtype, torch.float32)
+        def dtypes(d):
+            a, b = torch.ones(2, 2, device=d), torch.ones(2, 2, device=d)
+            low = a.bfloat16()
+            with torch.autocast(d, dtype=torch.bfloat16):
+                results = [a @ b, F.linear(a, b), torch.softmax(low, 0), torch.cat([a, low]), a + b, torch.exp(low),
+                           F.mse_loss(low, low), F.layer_norm(low, (2,)), torch.einsum("ij,jk", a, b), low.norm(),
+                           torch.prod(low), F.conv1d(a[None], b[None]), torch.stack([a, low]), low.sum()]
+            return [result.dtype for result in results]
+
+        expected = dtypes(NATIVE)
+        self.assertEqual(dtypes(DEVICE), expected)
+        self.assertEqual(expected[0], torch.bfloat16)
 
     def test_other_devices_autocast_leaves_flagos_alone(self):
         with torch.autocast("cpu", dtype=torch.bfloat16):
