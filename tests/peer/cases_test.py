@@ -560,6 +560,15 @@ class Custom(Case):
         cls.library.define("twice(Tensor x) -> Tensor")
         cls.library.define("bump(Tensor(a!) x, Tensor(b!)[] ys) -> ()")
         cls.library.define("only_meta(Tensor x) -> Tensor")
+        cls.library.define("keep(Tensor x) -> Tensor")
+        cls.library.define("fail(Tensor(a!) x) -> ()")
+        cls.kept = []
+
+        def fail(x):
+            raise ValueError("on purpose")
+
+        cls.library.impl("keep", lambda x: cls.kept.append(x) or x * 2, NATIVE.upper())
+        cls.library.impl("fail", fail, NATIVE.upper())
         key = NATIVE.upper()
         cls.library.impl("twice", lambda x: x * 2, key)
 
@@ -579,6 +588,27 @@ class Custom(Case):
             return x, ys
 
         self.check(bump)
+
+    def test_python_kernel_keeps_its_argument(self):
+        x = torch.arange(4.0, device=DEVICE)
+        for _ in range(3):
+            self.assertTrue(torch.equal(torch.ops.flagos_cases.keep(x).cpu(), torch.arange(4.0) * 2))
+        self.assertEqual({k.device.type for k in self.kept}, {NATIVE})
+        self.assertEqual(len({id(k) for k in self.kept}), 3)
+        x.add_(1)
+        torch.ones(5, 5, device=DEVICE) @ torch.ones(5, 5, device=DEVICE)
+        del x
+        for kept in self.kept:
+            self.assertTrue(torch.equal(kept.cpu(), torch.arange(4.0) + 1))
+
+    def test_python_kernel_that_raises_leaves_its_argument(self):
+        x = torch.arange(4.0, device=DEVICE)
+        version = x._version
+        for _ in range(3):
+            with self.assertRaisesRegex(ValueError, "on purpose"):
+                torch.ops.flagos_cases.fail(x)
+        self.assertEqual((x._version, x.device.type), (version, DEVICE))
+        self.assertTrue(torch.equal((x + 1).cpu(), torch.arange(4.0) + 1))
 
     def test_no_kernel_is_a_clear_error(self):
         with self.assertRaisesRegex(NotImplementedError, "flagos_cases::only_meta.*no kernel"):
