@@ -32,7 +32,11 @@ inline std::vector<Call> calls(at::Device device) {
   const std::optional<at::Tensor> none;
   return {
       {"add_", [=] { at::Tensor(a).add_(b); }},
-      {"add.out", [=] { at::Tensor result = out; at::add_out(result, a, b); }},
+      {"add.out",
+       [=] {
+         at::Tensor result = out;
+         at::add_out(result, a, b);
+       }},
       {"add", [=] { at::add(a, b); }},
       {"add 6-D", [=] { at::add(six, six); }},
       {"relu", [=] { at::relu(a); }},
@@ -43,7 +47,10 @@ inline std::vector<Call> calls(at::Device device) {
       {"slice", [=] { a.slice(0, 1, 5); }},
       {"select", [=] { a.select(0, 1); }},
       {"cat of 4", [=] { at::cat(four); }},
-      {"empty", [=] { at::empty({8, 8}, options); }},
+      {"empty",
+       [=] {
+         at::empty({8, 8}, options);
+       }},
       {"empty_like", [=] { at::empty_like(a); }},
       {"clone", [=] { a.clone(); }},
       {"to(double)", [=] { a.to(at::kDouble); }},

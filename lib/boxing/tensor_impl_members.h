@@ -65,6 +65,8 @@ static inline void borrow_version(c10::VariableVersion& to, const c10::VariableV
   pointer = std::remove_reference_t<decltype(pointer)>::reclaim((from.*version_pointer()).get());
 }
 
-static inline void end_borrowed_version(c10::VariableVersion& borrowed) noexcept { (borrowed.*version_pointer()).release(); }
+static inline void end_borrowed_version(c10::VariableVersion& borrowed) noexcept {
+  (borrowed.*version_pointer()).release();
+}
 
 }  // namespace flagos::boxing

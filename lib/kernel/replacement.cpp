@@ -58,14 +58,22 @@ void make_own_again(Registrations& registrations, const c10::OperatorName& op) {
   }
 }
 
+void add_own(const c10::OperatorName& op, DispatchKey key, c10::KernelFunction kernel, const char* debug) {
+  auto& registrations = all();
+  const std::lock_guard lock(registrations.mutex);
+  registrations.own.push_back({op, key, std::move(kernel), debug, std::nullopt});
+  registrations.own.back().make();
+}
+
 }  // namespace
 
 void register_kernel(const OpContext& context, c10::KernelFunction kernel, c10::DispatchKey key) {
-  auto& registrations = all();
-  const std::lock_guard lock(registrations.mutex);
-  const char* debug = context.kind == KernelKind::kView ? "libflagos, never boxed" : "libflagos, boxed";
-  registrations.own.push_back({context.handle.operator_name(), key, std::move(kernel), debug, std::nullopt});
-  registrations.own.back().make();
+  add_own(context.handle.operator_name(), key, std::move(kernel),
+          context.kind == KernelKind::kView ? "libflagos, never boxed" : "libflagos, boxed");
+}
+
+void register_composite(const c10::OperatorName& name, DispatchKey key, c10::KernelFunction kernel) {
+  add_own(name, key, std::move(kernel), "libflagos, composite");
 }
 
 void replace_kernel(const c10::OperatorHandle& op, c10::KernelFunction kernel, std::string debug) {

@@ -20,6 +20,10 @@ namespace flagos::kernel {
 // who did it, where the dispatcher shows registrations.
 void replace_kernel(const c10::OperatorHandle& op, c10::KernelFunction kernel, std::string debug);
 
+// Registers `kernel` for the operator `name` ("aten::batch_norm") at `key`, until the process ends: one that stands for
+// a composite and is never boxed. Called while the library is loaded.
+void register_composite(const c10::OperatorName& name, c10::DispatchKey key, c10::KernelFunction kernel);
+
 // Puts flagos' own kernel back; nothing happens when it was not replaced.
 void restore_kernel(const c10::OperatorHandle& op);
 

@@ -8,7 +8,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
 #include "flagos/target.h"
+#include "kernel/replacement.h"
 #include "ops/batch_norm.h"
 
 namespace flagos::ops {
@@ -185,7 +185,6 @@ void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch
 }  // namespace
 
 void register_as_target() {
-  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
   auto& dispatcher = c10::Dispatcher::singleton();
   std::vector<std::string> names(kOperators.begin(), kOperators.end());
   if (!target().has_index) {
@@ -199,9 +198,7 @@ void register_as_target() {
       continue;
     }
     for (const DispatchKey key : {DispatchKey::AutogradPrivateUse1, DispatchKey::PrivateUse1}) {
-      registrations->push_back(dispatcher.registerImpl(full, key,
-                                                       c10::KernelFunction::makeFromBoxedFunction<&run_as_target>(),
-                                                       std::nullopt, nullptr, "libflagos, composite"));
+      kernel::register_composite(full, key, c10::KernelFunction::makeFromBoxedFunction<&run_as_target>());
     }
   }
 }

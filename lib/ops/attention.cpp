@@ -5,12 +5,12 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 
-#include <deque>
 #include <tuple>
 
 #include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
+#include "kernel/replacement.h"
 
 namespace flagos::ops {
 namespace {
@@ -65,12 +65,9 @@ Flash flash_attention(const Tensor& query, const Tensor& key, const Tensor& valu
 
 void register_attention() {
   at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choose);
-  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
   for (const auto key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
-    registrations->push_back(c10::Dispatcher::singleton().registerImpl(
-        {"aten::_scaled_dot_product_fused_attention_overrideable", ""}, key,
-        c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention)), std::nullopt, nullptr,
-        "libflagos, composite"));
+    kernel::register_composite({"aten::_scaled_dot_product_fused_attention_overrideable", ""}, key,
+                               c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention)));
   }
 }
 

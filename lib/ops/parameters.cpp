@@ -3,9 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <deque>
-
 #include "device/target_constants.h"
+#include "kernel/replacement.h"
 
 namespace flagos::ops {
 namespace {
@@ -23,12 +22,10 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
 }  // namespace
 
 void register_parameter_moves() {
-  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
   for (const auto key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
-    registrations->push_back(c10::Dispatcher::singleton().registerImpl(
+    kernel::register_composite(
         {"aten::_has_compatible_shallow_copy_type", ""}, key,
-        c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(has_compatible_shallow_copy_type)), std::nullopt, nullptr,
-        "libflagos, composite"));
+        c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(has_compatible_shallow_copy_type)));
   }
 }
 

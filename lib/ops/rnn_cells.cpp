@@ -3,13 +3,14 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <deque>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
+#include "kernel/replacement.h"
 
 namespace flagos::ops {
 namespace {
@@ -91,13 +92,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tenso
 }
 
 void add(const char* name, c10::KernelFunction kernel) {
-  static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
-  auto& dispatcher = c10::Dispatcher::singleton();
   const c10::OperatorName full(name, "");
-  const auto op = dispatcher.findSchema(full);
+  const auto op = c10::Dispatcher::singleton().findSchema(full);
   if (op.has_value() && !op->hasKernelForDispatchKey(target().dense_key)) {
-    registrations->push_back(dispatcher.registerImpl(full, c10::DispatchKey::PrivateUse1, std::move(kernel),
-                                                     std::nullopt, nullptr, "libflagos, composite"));
+    kernel::register_composite(full, c10::DispatchKey::PrivateUse1, std::move(kernel));
   }
 }
 

@@ -18,10 +18,10 @@ using nlohmann::json;
 using Event = json::parse_event_t;
 
 constexpr uintmax_t kMaxFileBytes = uintmax_t{2} << 30;
-constexpr int kMaxDepth = 64;            // a node of a real trace is nested less than 12 deep
+constexpr int kMaxDepth = 64;                // a node of a real trace is nested less than 12 deep
 constexpr size_t kMaxNodeValues = 1u << 20;  // bounds the memory of one node; the longest recorded list has 4096 items
-constexpr int kKnownMajor = 1;           // of "1.1.1-chakra.0.0.4"
-constexpr int kNodesDepth = 2;           // of an element of the top-level "nodes" list
+constexpr int kKnownMajor = 1;               // of "1.1.1-chakra.0.0.4"
+constexpr int kNodesDepth = 2;               // of an element of the top-level "nodes" list
 
 constexpr const char* kRemedy =
     " Record it again with torch.profiler.ExecutionTraceObserver, and call unregister_callback() before the file is"
@@ -56,9 +56,7 @@ class NodeReader {
     return true;
   }
 
-  std::string place() const {
-    return name_ + (last_node_.empty() ? std::string() : ": after node " + last_node_);
-  }
+  std::string place() const { return name_ + (last_node_.empty() ? std::string() : ": after node " + last_node_); }
 
   std::vector<std::string> finish() const {
     if (schema_.empty() || !found_nodes_) {
@@ -135,9 +133,8 @@ std::vector<std::string> read_execution_trace(std::istream& input, const std::st
   NodeReader reader(name, take);
   try {
     // Wrapped, since the parser copies its callback.
-    const json rest = json::parse(input, [&](int depth, Event event, json& parsed) {
-      return reader(depth, event, parsed);
-    });
+    const json rest =
+        json::parse(input, [&](int depth, Event event, json& parsed) { return reader(depth, event, parsed); });
     (void)rest;  // what is left without the nodes
   } catch (const json::exception& error) {
     throw std::runtime_error(reader.place() + ": is not complete JSON (" + error.what() + ")." + kRemedy);

@@ -61,18 +61,27 @@ class Builder {
       return build_list(value, *list, length);
     }
     switch (type.kind()) {
-      case TypeKind::TensorType: return tensor(value);
-      case TypeKind::NumberType: return number(value);
+      case TypeKind::TensorType:
+        return tensor(value);
+      case TypeKind::NumberType:
+        return number(value);
       case TypeKind::IntType:
-      case TypeKind::SymIntType: return get<int64_t>(value, "an integer");
+      case TypeKind::SymIntType:
+        return get<int64_t>(value, "an integer");
       case TypeKind::BoolType:
-      case TypeKind::SymBoolType: return boolean(value);
+      case TypeKind::SymBoolType:
+        return boolean(value);
       case TypeKind::FloatType:
-      case TypeKind::SymFloatType: return floating(value);
-      case TypeKind::StringType: return get<std::string>(value, "text");
-      case TypeKind::DeviceObjType: return device_;
-      case TypeKind::GeneratorType: return IValue();  // the device's default one; a trace doesn't keep its state
-      default: throw WrongValue("arguments of type " + type.str() + " can't be rebuilt from a trace");
+      case TypeKind::SymFloatType:
+        return floating(value);
+      case TypeKind::StringType:
+        return get<std::string>(value, "text");
+      case TypeKind::DeviceObjType:
+        return device_;
+      case TypeKind::GeneratorType:
+        return IValue();  // the device's default one; a trace doesn't keep its state
+      default:
+        throw WrongValue("arguments of type " + type.str() + " can't be rebuilt from a trace");
     }
   }
 
@@ -133,18 +142,23 @@ class Builder {
     const auto& items =
         recorded != nullptr ? *recorded : std::vector<Value>(static_cast<size_t>(length.value_or(1)), value);
     switch (element.kind()) {
-      case TypeKind::TensorType: return list_of<at::Tensor>(items, [this](const Value& v) { return tensor(v); });
+      case TypeKind::TensorType:
+        return list_of<at::Tensor>(items, [this](const Value& v) { return tensor(v); });
       case TypeKind::IntType:
       case TypeKind::SymIntType:
         return list_of<int64_t>(items, [](const Value& v) { return get<int64_t>(v, "an integer"); });
-      case TypeKind::FloatType: return list_of<double>(items, floating);
-      case TypeKind::BoolType: return list_of<bool>(items, boolean);
+      case TypeKind::FloatType:
+        return list_of<double>(items, floating);
+      case TypeKind::BoolType:
+        return list_of<bool>(items, boolean);
       case TypeKind::NumberType:
         return list_of<at::Scalar>(items, [](const Value& v) { return number(v).toScalar(); });
       case TypeKind::StringType:
         return list_of<std::string>(items, [](const Value& v) { return get<std::string>(v, "text"); });
-      case TypeKind::OptionalType: return optional_tensors(items, element);
-      default: throw WrongValue("lists of " + element.str() + " can't be rebuilt from a trace");
+      case TypeKind::OptionalType:
+        return optional_tensors(items, element);
+      default:
+        throw WrongValue("lists of " + element.str() + " can't be rebuilt from a trace");
     }
   }
 
