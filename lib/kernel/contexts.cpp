@@ -37,7 +37,7 @@ struct Contexts {
 };
 
 // Never destroyed: kernels may run while the process exits.
-Contexts& all() {
+Contexts& all_contexts() {
   static auto* instance = new Contexts();
   return *instance;
 }
@@ -64,7 +64,7 @@ OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_
 }
 
 OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
-  auto& contexts = all();
+  auto& contexts = all_contexts();
   const std::lock_guard lock(contexts.mutex);
   return contexts.add(handle, kind, policy);
 }
@@ -72,7 +72,7 @@ OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPol
 namespace {
 
 OpContext& context_of(const c10::OperatorHandle& handle, KernelKind kind) {
-  auto& contexts = all();
+  auto& contexts = all_contexts();
   const std::lock_guard lock(contexts.mutex);
   const auto found = contexts.by_name.find(c10::toString(handle.operator_name()));
   return found != contexts.by_name.end() ? *found->second : contexts.add(handle, kind, {});
@@ -84,14 +84,14 @@ OpContext& fallback_context(const c10::OperatorHandle& handle) { return context_
 OpContext& boxed_context(const c10::OperatorHandle& handle) { return context_of(handle, KernelKind::kBoxed); }
 
 OpContext* find_context(std::string_view full_name) {
-  auto& contexts = all();
+  auto& contexts = all_contexts();
   const std::lock_guard lock(contexts.mutex);
   const auto found = contexts.by_name.find(with_namespace(full_name));
   return found != contexts.by_name.end() ? found->second : nullptr;
 }
 
 std::span<OpContext* const> contexts() {
-  const auto& contexts = all();
+  const auto& contexts = all_contexts();
   return std::span(contexts.by_id).first(contexts.published.load(std::memory_order_acquire));
 }
 

@@ -33,7 +33,7 @@ struct Registrations {
 };
 
 // Never destroyed: the dispatcher may be gone by the time static destructors run.
-Registrations& all() {
+Registrations& all_registrations() {
   static auto* instance = new Registrations();
   return *instance;
 }
@@ -59,7 +59,7 @@ void make_own_again(Registrations& registrations, const c10::OperatorName& op) {
 }
 
 void add_own(const c10::OperatorName& op, DispatchKey key, c10::KernelFunction kernel, const char* debug) {
-  auto& registrations = all();
+  auto& registrations = all_registrations();
   const std::lock_guard lock(registrations.mutex);
   registrations.own.push_back({op, key, std::move(kernel), debug, std::nullopt});
   registrations.own.back().make();
@@ -77,7 +77,7 @@ void register_composite(const c10::OperatorName& name, DispatchKey key, c10::Ker
 }
 
 void replace_kernel(const c10::OperatorHandle& op, c10::KernelFunction kernel, std::string debug) {
-  auto& registrations = all();
+  auto& registrations = all_registrations();
   const std::lock_guard lock(registrations.mutex);
   const c10::OperatorName& name = op.operator_name();
   if (Registration* earlier = std::exchange(registrations.standing[name], nullptr)) {
@@ -91,7 +91,7 @@ void replace_kernel(const c10::OperatorHandle& op, c10::KernelFunction kernel, s
 }
 
 void restore_kernel(const c10::OperatorHandle& op) {
-  auto& registrations = all();
+  auto& registrations = all_registrations();
   const std::lock_guard lock(registrations.mutex);
   const auto found = registrations.standing.find(op.operator_name());
   if (found == registrations.standing.end()) {

@@ -9,14 +9,14 @@
 
 #include "boxing/custom_operator.h"
 #include "boxing/thread_state.h"
+#include "flagos_tensors.h"
 
 namespace flagos {
 namespace {
 
 using testing::CustomOperator;
+using testing::on_flagos;
 using testing::register_custom_operator;
-
-at::TensorOptions on_flagos() { return at::TensorOptions().device(at::Device(at::kPrivateUse1, 0)); }
 
 std::vector<at::Tensor>& kept() {
   static auto* tensors = new std::vector<at::Tensor>();

@@ -8,16 +8,16 @@
 
 #include "boxing/custom_operator.h"
 #include "flagos/flagos.h"
+#include "flagos_tensors.h"
 
 namespace flagos {
 namespace {
 
 using testing::CustomOperator;
+using testing::host;
+using testing::iota;
+using testing::on_flagos;
 using testing::register_custom_operator;
-
-at::TensorOptions on_flagos() { return at::TensorOptions().device(at::Device(at::kPrivateUse1, 0)); }
-at::Tensor host(const at::Tensor& x) { return x.to(at::kCPU); }
-at::Tensor iota(int64_t n) { return at::arange(n, on_flagos().dtype(at::kFloat)); }
 
 // --- write-back --------------------------------------------------------------------------------------------------
 TEST(WriteBack, SetSource) {

@@ -5,16 +5,16 @@
 #include <functional>
 
 #include "flagos/flagos.h"
+#include "flagos_tensors.h"
 #include "routes/temporary_folder.h"
 
 namespace flagos {
 namespace {
 
+using testing::host;
+using testing::iota;
+using testing::on_flagos;
 using testing::TemporaryFolder;
-
-at::TensorOptions on_flagos() { return at::TensorOptions().device(at::Device(at::kPrivateUse1, 0)); }
-at::Tensor host(const at::Tensor& x) { return x.to(at::kCPU); }
-at::Tensor iota(int64_t n) { return at::arange(n, on_flagos().dtype(at::kFloat)); }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <thread>
 
 #include "cli/interrupt.h"
 #include "cli/operator_names.h"
@@ -18,8 +17,7 @@
 namespace flagos::diag {
 namespace {
 
-constexpr size_t kMostWorkers = 4;
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kCheckPatience(60);
 constexpr const char* kPython = "python";
 
 std::vector<std::string> situation_names() {
@@ -29,8 +27,6 @@ std::vector<std::string> situation_names() {
   }
   return names;
 }
-
-size_t worker_count() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostWorkers); }
 
 std::deque<Job> jobs_for(const std::vector<std::string>& ops, const std::vector<std::string>& situations) {
   std::deque<Job> jobs;
@@ -125,7 +121,7 @@ CheckOp::RowsByOperator CheckOp::check(const std::vector<std::string>& ops, cons
   if (!native.empty()) {
     Progress progress("check-op", ops.size(), options.quiet);
     const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_, options.verbose};
-    WorkerPool(command, worker_count(), kPatience)
+    WorkerPool(command, WorkerPool::default_size(), kCheckPatience)
         .run(
             jobs_for(ops, native),
             [&](const std::string& op, Row row) {
@@ -153,7 +149,7 @@ void CheckOp::check_in_python(const std::vector<std::string>& ops, const GlobalO
   }
   Progress progress("check-op, in Python", ops.size(), options.quiet);
   const WorkerCommand command{program.command, options.seed, trace_, options.verbose};
-  WorkerPool(command, worker_count(), kPatience)
+  WorkerPool(command, WorkerPool::default_size(), kCheckPatience)
       .run(
           jobs_for(ops, {kPython}), [&](const std::string& op, Row row) { rows[op][kPython] = std::move(row); },
           [&](const std::string& op) { progress.advance(without_aten(op)); });

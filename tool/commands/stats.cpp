@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "cli/operator_names.h"
 #include "isolation/worker_pool.h"
@@ -12,10 +11,7 @@
 namespace flagos::diag {
 namespace {
 
-constexpr size_t kMostWorkers = 4;
-constexpr std::chrono::seconds kPatience(60);  // for one call
-
-size_t worker_count() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostWorkers); }
+constexpr std::chrono::seconds kStatsPatience(60);  // for one call
 
 // An item of a job is the number of a call.
 std::deque<Job> jobs_for(const ArgumentSource& source) {
@@ -87,7 +83,7 @@ Stats::Totals Stats::count(const ArgumentSource& source, const GlobalOptions& op
   }
   Progress progress("stats", jobs.size(), options.quiet);
   const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_, options.verbose};
-  WorkerPool(command, worker_count(), kPatience)
+  WorkerPool(command, WorkerPool::default_size(), kStatsPatience)
       .run(
           jobs,
           [&](const std::string& op, const Row& row) {

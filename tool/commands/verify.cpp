@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include "cli/operator_names.h"
 #include "flagos/flagos.h"
@@ -20,12 +19,9 @@
 namespace flagos::diag {
 namespace {
 
-constexpr size_t kMostWorkers = 4;
-constexpr std::chrono::seconds kPatience(30);  // for one arm
-constexpr size_t kCallsOfAll = 2;              // of each operator with --all, which must end within minutes
-constexpr const char* kCrashed = "crashed";    // an end beside those of CaseEnd: a native arm killed the process
-
-size_t worker_count() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostWorkers); }
+constexpr std::chrono::seconds kVerifyPatience(30);  // for one arm
+constexpr size_t kCallsOfAll = 2;                    // of each operator with --all, which must end within minutes
+constexpr const char* kCrashed = "crashed";          // an end beside those of CaseEnd: a native arm killed the process
 
 std::vector<std::string> variant_names() {
   std::vector<std::string> names;
@@ -167,7 +163,7 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
   CasesByOperator cases;
   Progress progress("verify", jobs.size(), options.quiet);
   const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_, options.verbose};
-  WorkerPool(command, worker_count(), kPatience)
+  WorkerPool(command, WorkerPool::default_size(), kVerifyPatience)
       .run(
           jobs,
           [&](const std::string& op, Row row) {

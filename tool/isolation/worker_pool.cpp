@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "cli/interrupt.h"
@@ -15,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 500;
+constexpr size_t kMostWorkers = 4;
 
 Row error_row(const Job& job, const std::string& situation, const std::string& stage, const std::string& why) {
   Row row = {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
@@ -25,6 +27,8 @@ Row error_row(const Job& job, const std::string& situation, const std::string& s
 }
 
 }  // namespace
+
+size_t WorkerPool::default_size() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostWorkers); }
 
 WorkerPool::WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience)
     : command_(std::move(command)), workers_(workers), patience_(patience) {}

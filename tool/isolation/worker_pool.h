@@ -26,6 +26,9 @@ class WorkerPool {
   using OnRow = std::function<void(const std::string& op, Row row)>;
   using OnDone = std::function<void(const std::string& op)>;
 
+  // As many workers as there are processors, within reason: each holds a libtorch of its own.
+  static size_t default_size();
+
   WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience);
 
   // Returns when all jobs are done or interrupted() is set. Throws std::runtime_error when workers end before they

@@ -1,0 +1,98 @@
+#include "cli/run.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/target_choice.h"
+#include "commands/command.h"
+#include "commands/list.h"
+#include "flagos/flagos.h"
+#include "report/environment.h"
+#include "report/error_text.h"
+#include "report/output_file.h"
+
+namespace flagos::diag {
+namespace {
+
+// The command that was named; --list is one too. Null: none.
+Command* chosen_command(const std::vector<std::pair<CLI::App*, Command*>>& commands) {
+  for (const auto& [app, command] : commands) {
+    if (app->parsed()) {
+      return command;
+    }
+  }
+  return nullptr;
+}
+
+void require_library() {
+  bool registered = false;
+  try {
+    registered = flagos::init();
+  } catch (const std::exception& error) {
+    throw UsageError(fmt::format("libflagos could not be loaded: {}", error_text(error)));
+  }
+  if (!registered) {
+    throw UsageError("libflagos is inert: FLAGOS_DISABLE is set. Unset it.");
+  }
+}
+
+ExitCode run(Command& command, const GlobalOptions& options) {
+  check_output_file(options.output);
+  if (command.needs_library()) {
+    require_library();
+  }
+  Outcome outcome = command.run(options);
+  outcome.report.environment = describe_environment(options.seed);
+  write_output(options.output, [&](std::ostream& out) {
+    make_writer(options.format, table_style(options))->write(outcome.report, out);
+  });
+  return interrupted() ? ExitCode::kInterrupted : outcome.code;
+}
+
+ExitCode parse(int argc, char** argv) {
+  GlobalOptions options;
+  CLI::App app("Diagnoses a PyTorch device of libflagos: which operators take the redispatch fast path, and why not.");
+  add_global_options(app, options);
+  app.require_subcommand(0, 1);
+  List list;
+  const auto made = make_commands();
+  std::vector<std::pair<CLI::App*, Command*>> commands;
+  for (const auto& command : made) {
+    commands.emplace_back(command->add_to(app), command.get());
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? ExitCode::kAsHoped : ExitCode::kUsage;
+  }
+  if (options.version) {
+    fmt::print("flagos-diag {}\n", flagos::version());
+    return ExitCode::kAsHoped;
+  }
+  Command* command = options.list ? &list : chosen_command(commands);
+  if (command == nullptr) {
+    throw UsageError("no command. flagos-diag --help names them.");
+  }
+  restart_with_target(options.target, argv);
+  catch_interrupt();
+  return run(*command, options);
+}
+
+}  // namespace
+
+ExitCode parse_and_run(int argc, char** argv) noexcept {
+  try {
+    return parse(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "flagos-diag: {}\n", error.what());
+  }
+  return ExitCode::kUsage;
+}
+
+}  // namespace flagos::diag
