@@ -2,11 +2,17 @@
 #pragma once
 
 #include "boxing/arguments.h"
+#include "device/target_constants.h"
 
 namespace flagos::boxing {
 
+// CUDA's kernels take these arguments for contiguous. The CPU's look at the layout of the large ones, which their
+// results follow; the small ones (weights, statistics) they read as memory, without looking, so those must fill theirs.
 inline at::Tensor made_contiguous(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided ? tensor.contiguous() : tensor;
+  constexpr int64_t kLarge = 3;  // dimensions
+  const bool as_it_is = !tensor.defined() || tensor.layout() != at::kStrided ||
+                        (!target().has_index && (tensor.dim() >= kLarge || tensor.is_non_overlapping_and_dense()));
+  return as_it_is ? tensor : tensor.contiguous();
 }
 
 // For an argument the target's kernel wants contiguous: boxes a contiguous copy where the caller's tensor is not.

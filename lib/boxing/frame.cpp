@@ -98,7 +98,6 @@ inline Alias* Frame::alias(c10::TensorImpl* source, bool mutated) {
   } else if (mutated && !alias->mutated()) {
     alias->make_mutated();
   }
-  has_mutated_ |= mutated;
   return alias;
 }
 
@@ -156,7 +155,6 @@ const std::optional<at::Tensor>* Frame::boxed_special(const at::Tensor& tensor, 
     keys_ |= alias->boxed->key_set().raw_repr();
   }
   alias->mutated |= mutated;
-  has_mutated_ |= mutated;
   if (handle != nullptr) {
     alias->handle = handle;
   }

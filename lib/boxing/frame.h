@@ -51,7 +51,6 @@ class Frame {
   uint64_t gate_keys() const noexcept { return C10_LIKELY(keys_ != 0) ? keys_ : target().dense_keys; }
   // Whether results on the target's device become flagos tensors.
   bool retags_results() const noexcept { return !foreign_device_; }
-  bool has_mutated() const noexcept { return has_mutated_; }
   ThreadState& state() const noexcept { return state_; }
 
   // Throws the usual error if a flagos tensor was mixed with a bare target tensor of one or more dimensions.
@@ -82,7 +81,6 @@ class Frame {
   const c10::TensorImpl* bare_target_ = nullptr;
   uint64_t keys_ = 0;
   uint32_t count_ = 0;
-  bool has_mutated_ = false;
   bool foreign_device_ = false;
   bool accepts_host_;
 };

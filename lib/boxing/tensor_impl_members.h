@@ -24,7 +24,6 @@ struct Members : c10::TensorImpl {
   static constexpr auto device = &Members::device_opt_;
   static constexpr auto key_set = &Members::key_set_;
   static constexpr auto version_counter = &Members::version_counter_;
-  static constexpr auto extra_meta = &Members::extra_meta_;
 
   // Bytes from the storage offset up to the key set: storage offset, numel, dtype, device and the flags.
   static constexpr size_t scalars_size() {

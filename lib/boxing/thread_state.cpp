@@ -94,8 +94,6 @@ C10_NOINLINE ThreadState& make_thread_state() {
 
 }  // namespace detail
 
-ThreadState& ended_threads() { return registry().ended; }
-
 void for_each_thread(void (*visit)(ThreadState&, void*), void* context) {
   auto& all = registry();
   const std::lock_guard lock(all.mutex);

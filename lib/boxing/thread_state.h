@@ -59,7 +59,4 @@ void for_each_thread(void (*visit)(ThreadState&, void*), void* context);
 // Number of operator ids the counters have room for; ids are given out at registration (see kernel/registration.h).
 inline constexpr size_t kMaxOperators = 4096;
 
-// Counters of threads that have ended; guarded by the registry's lock, visited by for_each_thread as well.
-ThreadState& ended_threads();
-
 }  // namespace flagos

@@ -5,6 +5,7 @@
 
 #include "device/generator.h"
 #include "device/guard.h"
+#include "device/pinned_host.h"
 #include "device/target_constants.h"
 #include "flagos/target.h"
 
@@ -43,11 +44,11 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   Device getDeviceFromPtr(void* data) const override {
     return on_cpu() ? flagos(0) : to_flagos_device(theirs().getDeviceFromPtr(data));
   }
-  bool isPinnedPtr(const void* data) const override { return !on_cpu() && theirs().isPinnedPtr(data); }
+  bool isPinnedPtr(const void* data) const override {
+    return on_cpu() ? is_pinned_host(data) : theirs().isPinnedPtr(data);
+  }
   at::Allocator* getPinnedMemoryAllocator() const override {
-    TORCH_CHECK(!on_cpu(),
-                "flagos: the CPU target has no pinned memory. Leave pin_memory out, or run on the CUDA target.");
-    return theirs().getPinnedMemoryAllocator();
+    return on_cpu() ? pinned_host_allocator() : theirs().getPinnedMemoryAllocator();
   }
   // Storages carry the target's device, so PyTorch resizes them itself; this is for one that carries flagos.
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {

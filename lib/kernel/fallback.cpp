@@ -122,7 +122,7 @@ void register_special_layouts() {
     }
     for (const c10::OperatorName& name : dispatcher.getRegistrationsForDispatchKey(target_key(key))) {
       const auto op = dispatcher.findSchema(name);
-      if (op.has_value()) {
+      if (op.has_value() && !op->hasKernelForDispatchKey(key)) {
         OpContext& context = boxed_context(*op);
         register_kernel(context, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<StackKernel>(context)),
                         key);

@@ -20,6 +20,7 @@
 #include "ops/as_target.h"
 #include "ops/attention.h"
 #include "ops/autocast.h"
+#include "ops/collectives.h"
 #include "ops/packed_sequence.h"
 #include "ops/parameters.h"
 #include "ops/rnn_cells.h"
@@ -79,6 +80,7 @@ void load() {
   ops::register_as_target();
   ops::register_attention();
   ops::register_autocast();
+  ops::register_collectives();
   kernel::register_special_layouts();
   kernel::register_fallbacks();
   routing::apply_environment();

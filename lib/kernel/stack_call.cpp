@@ -41,6 +41,13 @@ IValue boxed_list(Frame& frame, const IValue& value, bool mutated) {
     }
     return boxed;
   }
+  if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::ListType) {
+    c10::impl::GenericList boxed(value.toList().elementType());
+    for (const IValue& inner : value.toListRef()) {
+      boxed.push_back(boxed_list(frame, inner, mutated));
+    }
+    return boxed;
+  }
   return value;
 }
 

@@ -18,6 +18,7 @@
 #include "flagos/target.h"
 #include "kernel/replacement.h"
 #include "ops/batch_norm.h"
+#include "ops/cudnn_composites.h"
 
 namespace flagos::ops {
 namespace {
@@ -39,13 +40,8 @@ constexpr std::array kOperators{
 
 // Ones that only the CPU treats in a way of its own; on CUDA PyTorch's composite does the same as for any device.
 constexpr std::array kOnCpuOnly{
-    "group_norm",
-    "max_pool1d",
-    "quantile",
-    "quantile.scalar",
-    "nanquantile",
-    "nanquantile.scalar",
-    "_autocast_to_reduced_precision",
+    "dropout",         "group_norm",  "max_pool1d",         "quantile",
+    "quantile.scalar", "nanquantile", "nanquantile.scalar", "_autocast_to_reduced_precision",
 };
 
 struct ToFlagos;
@@ -137,7 +133,7 @@ IValue converted(const IValue& value, at::Tensor (*convert)(const at::Tensor&)) 
   return value;
 }
 
-// PyTorch's composite, on the flagos tensors as they are, but for batch_norm's choice of cuDNN.
+// PyTorch's composite, on the flagos tensors as they are, but for the choice of cuDNN.
 void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   if (op.operator_name().name == "aten::_batch_norm_impl_index") {
     const auto arguments = torch::jit::last(stack, 9);
@@ -160,29 +156,38 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(),
                 "batch_sizes tensor should be on CPU, but got on ", batch_sizes.device());
   }
+  if (run_with_cudnn(op, stack)) {
+    return;
+  }
   // The table entry of a backend that has no kernel of its own is PyTorch's composite.
   op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
 }
 
 void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
-  const size_t count = op.schema().arguments().size();
-  const auto first = stack->end() - static_cast<std::ptrdiff_t>(count);
-  if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
+  if (!try_on_target(op, *stack)) {
     run_composite(op, *stack);
-    return;
-  }
-  torch::jit::Stack on_target;
-  for (auto argument = first; argument != stack->end(); ++argument) {
-    on_target.push_back(converted(*argument, to_target));
-  }
-  op.callBoxed(on_target);
-  stack->erase(first, stack->end());
-  for (const IValue& result : on_target) {
-    stack->push_back(converted(result, to_flagos));
   }
 }
 
 }  // namespace
+
+bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const size_t count = op.schema().arguments().size();
+  const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
+  if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
+    return false;
+  }
+  torch::jit::Stack on_target;
+  for (auto argument = first; argument != stack.end(); ++argument) {
+    on_target.push_back(converted(*argument, to_target));
+  }
+  op.callBoxed(on_target);
+  stack.erase(first, stack.end());
+  for (const IValue& result : on_target) {
+    stack.push_back(converted(result, to_flagos));
+  }
+  return true;
+}
 
 void register_as_target() {
   auto& dispatcher = c10::Dispatcher::singleton();

@@ -1,7 +1,8 @@
 // Composite operators that branch on the device type, run whole on the target.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 
 namespace flagos::ops {
 
@@ -14,8 +15,12 @@ namespace flagos::ops {
 //  - Not for fake or wrapped tensors, under a mode, or with forward-mode tangents: then PyTorch's composite runs on the
 //    flagos tensors as it would without us.
 //  - Not with a CUDA target where a gradient is wanted: with a PrivateUse1 backend registered, a backward over CUDA
-//    tensors fails in the autograd engine (pytorch issue 161129). batch_norm then still runs cuDNN where the target
-//    would.
+//    tensors fails in the autograd engine (pytorch issue 161129). What the target would give to cuDNN still goes there:
+//    batch_norm.h, cudnn_composites.h.
+
+// Runs `op` with the arguments on `stack` so, and puts the results there, on the calling thread. False, with nothing
+// done, where the Note says not.
+bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
 // Registers the operators. Called once, while the library is loaded.
 void register_as_target();

@@ -2,12 +2,14 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
 #include <deque>
 #include <string>
 
 #include "device/target_constants.h"
+#include "ops/as_target.h"
 
 namespace flagos::ops {
 namespace {
@@ -68,6 +70,56 @@ void register_lists(torch::Library& m) {
   }
 }
 
+// Note [The CPU's other operators]
+// PyTorch's public lists are CUDA's. The CPU's autocast treats some ninety operators more (losses, fft_*, linalg_*),
+// whose lists are in a source file. Those run whole on the CPU's own tensors, with the CPU's autocast on, by the
+// differentiable casts of as_target.h.
+class CpuAutocast {
+ public:
+  CpuAutocast()
+      : enabled_(at::autocast::is_autocast_enabled(at::kCPU)), dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::autocast::get_autocast_dtype(at::kPrivateUse1));
+  }
+  ~CpuAutocast() {
+    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
+    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
+  }
+  CpuAutocast(const CpuAutocast&) = delete;
+  CpuAutocast& operator=(const CpuAutocast&) = delete;
+  CpuAutocast(CpuAutocast&&) = delete;
+  CpuAutocast& operator=(CpuAutocast&&) = delete;
+
+ private:
+  bool enabled_;
+  at::ScalarType dtype_;
+};
+
+void run_under_cpu_autocast(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  const c10::impl::ExcludeDispatchKeyGuard below(c10::DispatchKey::AutocastPrivateUse1);
+  bool done = false;
+  {
+    const CpuAutocast autocast;
+    done = try_on_target(op, *stack);
+  }
+  if (!done) {  // fake or wrapped tensors: as without autocast
+    op.callBoxed(*stack);
+  }
+}
+
+void register_the_cpus_others(std::deque<c10::RegistrationHandleRAII>& registrations) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& name : dispatcher.getRegistrationsForDispatchKey(c10::DispatchKey::AutocastCPU)) {
+    const auto op = dispatcher.findSchema(name);
+    if (op.has_value() && !op->hasKernelForDispatchKey(c10::DispatchKey::AutocastPrivateUse1)) {
+      registrations.push_back(
+          dispatcher.registerImpl(name, c10::DispatchKey::AutocastPrivateUse1,
+                                  c10::KernelFunction::makeFromBoxedFunction<&run_under_cpu_autocast>(), std::nullopt,
+                                  nullptr, "libflagos, the CPU's autocast"));
+    }
+  }
+}
+
 }  // namespace
 
 void register_autocast() {
@@ -76,6 +128,9 @@ void register_autocast() {
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
   register_lists(*library);
   static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
+  if (!target().has_index) {
+    register_the_cpus_others(*registrations);
+  }
   registrations->push_back(c10::Dispatcher::singleton().registerFallback(
       c10::DispatchKey::AutocastPrivateUse1, c10::KernelFunction::makeFallthrough(), "libflagos"));
 }

@@ -1,10 +1,18 @@
 """The PyTorch device "flagos": `import flagos`, then use `device="flagos"`.
 
 Importing the package loads libflagos.so, which registers the device and its kernels, and registers `torch.flagos`.
-With FLAGOS_DISABLE set the package does nothing: no library is loaded and no device is registered.
+Where the package is installed `import torch` does it. With FLAGOS_DISABLE set the package does nothing: no library is
+loaded and no device is registered.
 """
 
 from __future__ import annotations
+
+import sys as _sys
+
+# `import torch` is running and imports this package, or `python -m flagos` is. Neither is to fail because of it.
+_torch = _sys.modules.get("torch")
+_imported_by_torch = _torch is not None and bool(getattr(_torch.__spec__, "_initializing", False))
+_run_as_program = _sys.orig_argv[1:3] == ["-m", "flagos"]
 
 
 def _autoload() -> None:
@@ -12,13 +20,37 @@ def _autoload() -> None:
 
     Defined before anything imports torch: `import flagos` may be what imports torch, and torch then looks this up.
     """
+    if _error is not None:
+        _sys.modules.pop(__name__, None)  # an `import flagos` of the user's then tries again, and says what is wrong
 
 
-from flagos._library import disabled, redispatch_enabled, set_redispatch_enabled, target  # noqa: E402
-from flagos._registration import register  # noqa: E402
+_error: Exception | None = None
+
+from flagos._explain import Verdict, explain  # noqa: E402
+from flagos._library import disabled, target  # noqa: E402
+from flagos._redispatch import redispatch, redispatch_enabled, set_redispatch_enabled  # noqa: E402
+from flagos._registration import defer, register  # noqa: E402
+from flagos._stats import OpCounts, reset_stats, stats  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["disabled", "redispatch_enabled", "set_redispatch_enabled", "target"]
+__all__ = [
+    "OpCounts",
+    "Verdict",
+    "disabled",
+    "explain",
+    "redispatch",
+    "redispatch_enabled",
+    "reset_stats",
+    "set_redispatch_enabled",
+    "stats",
+    "target",
+]
 
 if not disabled():
-    register()
+    try:
+        register()
+    except Exception as error:
+        if not (_imported_by_torch or _run_as_program):
+            raise
+        _error = error
+        defer(error)

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import torch
 
 _NAME = "libflagos.so"
+_TORCH_MARK = b"flagos-built-for-torch="  # in the file; see lib/kernel/c_api.cpp
+
+# The library's C functions: the types of their arguments and of their result. A string to be freed is a void*.
+_FUNCTIONS: dict[str, tuple[list[Any], Any]] = {
+    "flagos_free": ([ctypes.c_void_p], None),
+    "flagos_kernel_kind": ([ctypes.c_char_p], ctypes.c_char_p),
+    "flagos_load_error": ([], ctypes.c_char_p),
+    "flagos_reason_help": ([ctypes.c_char_p], ctypes.c_char_p),
+    "flagos_redispatch_enabled": ([], ctypes.c_int),
+    "flagos_redispatch_guard_begin": ([ctypes.c_int], ctypes.c_void_p),
+    "flagos_redispatch_guard_end": ([ctypes.c_void_p], None),
+    "flagos_reset_stats": ([], None),
+    "flagos_set_redispatch": ([ctypes.c_int], None),
+    "flagos_stats_json": ([ctypes.c_int], ctypes.c_void_p),
+    "flagos_target_name": ([], ctypes.c_char_p),
+    "flagos_version": ([], ctypes.c_char_p),
+}
 
 
 def disabled() -> bool:
@@ -17,7 +37,7 @@ def disabled() -> bool:
     return os.environ.get("FLAGOS_DISABLE", "") not in ("", "0")
 
 
-def _already_loaded() -> str | None:
+def loaded_path() -> str | None:
     """The path of a libflagos.so that this process has loaded, for instance because the program links it.
 
     Loading a second copy would register the device twice.
@@ -49,34 +69,71 @@ def find_library() -> str:
     return _NAME
 
 
-def _declare(loaded: ctypes.CDLL) -> None:
-    """Gives the library's C functions their types. Raises AttributeError when it has not all of them."""
-    loaded.flagos_load_error.restype = ctypes.c_char_p
-    loaded.flagos_target_name.restype = ctypes.c_char_p
-    loaded.flagos_set_redispatch.argtypes = [ctypes.c_int]
-    loaded.flagos_set_redispatch.restype = None
-    loaded.flagos_redispatch_enabled.restype = ctypes.c_int
-
-
-@functools.cache
-def library() -> ctypes.CDLL:
-    """Loads libflagos.so, once. Raises ImportError with the library's own words when it could not register itself."""
-    path = _already_loaded() or find_library()
+def built_for_torch(path: str) -> str | None:
+    """The torch version that the library in file `path` was built for; None when the file does not tell."""
     try:
-        torch.ops.load_library(path)
-        loaded = ctypes.CDLL(path)
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            start = content.find(_TORCH_MARK)
+            if start < 0:
+                return None
+            start += len(_TORCH_MARK)
+            return content[start : content.find(b"\0", start)].decode(errors="replace")
+    except (OSError, ValueError):  # a bare name; an empty file
+        return None
+
+
+def _check_torch(path: str) -> None:
+    """Refuses a library for another minor version of torch: loading it would run its code against other layouts."""
+    built = built_for_torch(path)
+    if built is None:
+        return
+    minor = ".".join(built.split(".")[:2])
+    if minor != ".".join(torch.__version__.split(".")[:2]):
+        raise ImportError(
+            f"flagos: {path} was built for torch {built}, but this is torch {torch.__version__}. Install torch "
+            f"{minor} (pip install 'torch=={minor}.*'), or a flagos that was built for torch {torch.__version__}."
+        )
+
+
+def _load(path: str) -> ctypes.CDLL:
+    try:
+        torch.ops.load_library(path)  # type: ignore[no-untyped-call]
+        return ctypes.CDLL(path)
     except OSError as error:
         raise ImportError(
             f"flagos: cannot load {path}: {error}. Build it with ./start in the source tree, or set FLAGOS_LIBRARY to "
             f"its path. It must have been built for torch {torch.__version__}."
         ) from error
-    try:
-        _declare(loaded)
-    except AttributeError as error:
-        raise ImportError(
-            f"flagos: {path} does not fit this package ({error}). Build both from the same source, or set "
+
+
+def _missing(name: str, path: str) -> Callable[..., NoReturn]:
+    def fail(*_: object) -> NoReturn:
+        raise RuntimeError(
+            f"flagos: {path} has no {name}; it is older than this package. Build both from the same source, or set "
             "FLAGOS_LIBRARY."
-        ) from error
+        )
+
+    return fail
+
+
+def _declare(loaded: ctypes.CDLL, path: str) -> None:
+    """Gives the library's C functions their types. One that it lacks says so when it is called."""
+    for name, (arguments, result) in _FUNCTIONS.items():
+        if hasattr(loaded, name):
+            function = getattr(loaded, name)
+            function.argtypes = arguments
+            function.restype = result
+        else:
+            setattr(loaded, name, _missing(name, path))
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """Loads libflagos.so, once. Raises ImportError with the library's own words when it could not register itself."""
+    path = loaded_path() or find_library()
+    _check_torch(path)
+    loaded = _load(path)
+    _declare(loaded, path)
     failure = loaded.flagos_load_error()
     if failure is not None:
         raise ImportError(failure.decode(errors="replace"))
@@ -86,14 +143,5 @@ def library() -> ctypes.CDLL:
 @functools.cache
 def target() -> str:
     """The target, whose kernels run for flagos tensors: "cpu" or "cuda". Chosen when the library is loaded."""
-    return library().flagos_target_name().decode()
-
-
-def redispatch_enabled() -> bool:
-    """Whether the calling thread takes the redispatch fast path where it may."""
-    return bool(library().flagos_redispatch_enabled())
-
-
-def set_redispatch_enabled(enabled: bool) -> None:
-    """The process-wide kill switch of the redispatch fast path. Off changes no result, only the way to the kernel."""
-    library().flagos_set_redispatch(int(enabled))
+    name: bytes = library().flagos_target_name()
+    return name.decode()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import entry_points
+
 import torch
 import torch.utils.backend_registration as backend_registration
 
 from flagos._library import library
+from flagos._unavailable import Unavailable
 
 _NAME = "flagos"
 
@@ -24,14 +28,12 @@ def _generate_methods() -> None:
 
     PyTorch refuses to generate a method that exists, so each kind is asked for only when it is not there yet.
     """
-    wanted = {
-        "for_tensor": not hasattr(torch.Tensor, _NAME),
-        "for_module": not hasattr(torch.nn.Module, _NAME),
-        "for_packed_sequence": not hasattr(torch.nn.utils.rnn.PackedSequence, _NAME),
-        "for_storage": not hasattr(torch.UntypedStorage, _NAME),
-    }
-    if any(wanted.values()):
-        torch.utils.generate_methods_for_privateuse1_backend(**wanted)
+    backend_registration.generate_methods_for_privateuse1_backend(
+        for_tensor=not hasattr(torch.Tensor, _NAME),
+        for_module=not hasattr(torch.nn.Module, _NAME),
+        for_packed_sequence=not hasattr(torch.nn.utils.rnn.PackedSequence, _NAME),
+        for_storage=not hasattr(torch.UntypedStorage, _NAME),
+    )
 
 
 def register() -> None:
@@ -39,10 +41,33 @@ def register() -> None:
     _check_name_is_free()
     library()
     # PyTorch keeps the name a second time for Python, because TorchScript can't call the C++ query.
-    backend_registration._privateuse1_backend_name = _NAME
-    from flagos import device, storage
+    setattr(backend_registration, "_privateuse1_backend_name", _NAME)
+    from flagos import device, distributed, storage
 
-    if getattr(torch, _NAME, None) is not device:
-        torch._register_device_module(_NAME, device)
+    registered = getattr(torch, _NAME, None)
+    if isinstance(registered, Unavailable):
+        delattr(torch, _NAME)
+    if registered is not device:
+        torch._register_device_module(_NAME, device)  # type: ignore[no-untyped-call]
         storage.register()
+        distributed.register()
     _generate_methods()
+
+
+def _may_take_the_name() -> bool:
+    """Whether the device's name can be made known without the library, and without harm to others.
+
+    To PyTorch a PrivateUse1 backend with a name is *the* accelerator: where there is another one, its programs would
+    suffer. A backend that is yet to be loaded would need the name.
+    """
+    others = torch.cuda.device_count() > 0 or torch.xpu.is_available() or len(entry_points(group="torch.backends")) > 1
+    return torch._C._get_privateuse1_backend_name() == "privateuseone" and not others
+
+
+def defer(error: Exception) -> None:
+    """Has the first use of the device raise `error`, instead of the import of torch."""
+    if _may_take_the_name():  # `device="flagos"` then gets as far as the module that says what is wrong
+        backend_registration.rename_privateuse1_backend(_NAME)
+    module = Unavailable(f"torch.{_NAME}", error)
+    setattr(torch, _NAME, module)
+    sys.modules[module.__name__] = module

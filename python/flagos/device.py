@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from flagos import amp, memory, random, streams
 from flagos._devices import DeviceLike, count, index_of, needs_cuda, on_cuda
 from flagos.memory import (
     empty_cache,
+    ipc_collect,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -21,6 +23,8 @@ from flagos.memory import (
     memory_stats,
     memory_summary,
     reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
     reset_peak_memory_stats,
 )
 from flagos.random import (
@@ -41,6 +45,7 @@ __all__ = [
     "Event",
     "Stream",
     "StreamContext",
+    "amp",
     "can_device_access_peer",
     "current_device",
     "current_stream",
@@ -57,20 +62,27 @@ __all__ = [
     "get_rng_state_all",
     "init",
     "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
+    "memory",
     "memory_allocated",
     "memory_reserved",
     "memory_snapshot",
     "memory_stats",
     "memory_summary",
+    "random",
     "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -79,6 +91,7 @@ __all__ = [
     "set_rng_state_all",
     "set_stream",
     "stream",
+    "streams",
     "synchronize",
 ]
 
@@ -133,11 +146,11 @@ def synchronize(device: DeviceLike = None) -> None:
 def init() -> None:
     """Initialises the target. Called by PyTorch before the first tensor is made; may be called again."""
     if on_cuda():
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]
 
 
 def is_initialized() -> bool:
-    return torch.cuda.is_initialized() if on_cuda() else True
+    return torch.cuda.is_initialized() if on_cuda() else True  # type: ignore[no-untyped-call]
 
 
 def get_device_properties(device: DeviceLike = None) -> Any:
@@ -145,12 +158,12 @@ def get_device_properties(device: DeviceLike = None) -> Any:
     index = index_of(device)
     if on_cuda():
         return torch.cuda.get_device_properties(index)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return DeviceProperties(platform.processor() or platform.machine(), memory, len(os.sched_getaffinity(0)))
+    total = memory.mem_get_info(index)[1]
+    return DeviceProperties(platform.processor() or platform.machine(), total, len(os.sched_getaffinity(0)))
 
 
 def get_device_name(device: DeviceLike = None) -> str:
-    return get_device_properties(device).name
+    return str(get_device_properties(device).name)
 
 
 def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
@@ -168,6 +181,15 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return torch.cuda.is_bf16_supported(including_emulation) if on_cuda() else True
 
 
+def is_tf32_supported() -> bool:
+    return on_cuda() and torch.cuda.is_tf32_supported()
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the current stream records a CUDA graph."""
+    return on_cuda() and torch.cuda.is_current_stream_capturing()
+
+
 def get_amp_supported_dtype() -> list[torch.dtype]:
     """The dtypes that torch.autocast("flagos") accepts."""
     return [torch.float16, torch.bfloat16]
@@ -181,9 +203,18 @@ def _is_in_bad_fork() -> bool:
     return on_cuda() and torch.cuda._is_in_bad_fork()
 
 
+# Of torch.cuda's functions without a device argument, those that ask for what only CUDA has.
+_CUDA_ONLY = frozenset({"current_blas_handle", "get_arch_list", "get_gencode_flags", "nvtx"})
+
+
 def __getattr__(name: str) -> Any:
     # Not known before CUDA is initialised. They are the target's: a flagos default generator wraps the same state.
     if name == "default_generators":
         init()
         return torch.cuda.default_generators if on_cuda() else (torch.default_generator,)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "_initialized":  # activation checkpointing saves the random number state of a device that has it
+        return is_initialized()
+    if name in _CUDA_ONLY and on_cuda():
+        return getattr(torch.cuda, name)
+    where = " on the CPU target" if name in _CUDA_ONLY else ""
+    raise AttributeError(f"module 'torch.flagos' has no attribute {name!r}{where}")

@@ -1,16 +1,17 @@
 """Memory statistics. Flagos tensors live in the target's allocator, so on CUDA these are CUDA's, in bytes.
 
-The CPU target's allocator keeps no statistics: what it has not counted reads 0, resetting and emptying do nothing, and
-what can't be answered raises RuntimeError.
+The CPU target's allocator keeps no statistics: what it has not counted reads 0 or is empty, resetting and emptying do
+nothing. How much memory there is, it can tell: a device's is the machine's.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 
-from flagos._devices import DeviceLike, index_of, needs_cuda, on_cuda
+from flagos._devices import DeviceLike, index_of, on_cuda
 
 
 def empty_cache() -> None:
@@ -41,21 +42,31 @@ def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
 
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     if not on_cuda():
-        raise needs_cuda("memory_summary()")
+        return "flagos: the allocator of the CPU target keeps no statistics.\n"
     return torch.cuda.memory_summary(index_of(device), abbreviated)
 
 
 def memory_snapshot() -> list[dict[str, Any]]:
-    if not on_cuda():
-        raise needs_cuda("memory_snapshot()")
-    return torch.cuda.memory_snapshot()
+    return list(torch.cuda.memory_snapshot()) if on_cuda() else []  # type: ignore[no-untyped-call]
+
+
+def _machine_memory() -> tuple[int, int]:
+    """Available and total memory of this machine, in bytes. Available is what could be had without swapping."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    available, total = page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            values = {name: text for name, _, text in (line.partition(":") for line in lines)}
+        available = int(values["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):  # free pages, then: less, as the page cache counts as used
+        pass
+    return available, total
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """Free and total memory of a device, in bytes."""
-    if not on_cuda():
-        raise needs_cuda("mem_get_info()")
-    return torch.cuda.mem_get_info(index_of(device))
+    """Free and total memory of a device, in bytes; on the CPU target those of the machine."""
+    index = index_of(device)
+    return torch.cuda.mem_get_info(index) if on_cuda() else _machine_memory()
 
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:
@@ -66,3 +77,19 @@ def reset_peak_memory_stats(device: DeviceLike = None) -> None:
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
     if on_cuda():
         torch.cuda.reset_accumulated_memory_stats(index_of(device))
+
+
+def reset_max_memory_allocated(device: DeviceLike = None) -> None:
+    """The older name of reset_peak_memory_stats, as in torch.cuda."""
+    reset_peak_memory_stats(device)
+
+
+def reset_max_memory_cached(device: DeviceLike = None) -> None:
+    """The older name of reset_peak_memory_stats, as in torch.cuda."""
+    reset_peak_memory_stats(device)
+
+
+def ipc_collect() -> None:
+    """Frees memory that other processes have released. Nothing to do on the CPU target."""
+    if on_cuda():
+        torch.cuda.ipc_collect()  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """Storages of flagos tensors in Python: torch.save, torch.load(map_location), pickle.
 
 A storage carries the target's device (kernels take a view's device from it), so Python would file a flagos tensor under
-"cpu" or "cuda:0". A storage that is about to be saved, or was just loaded for flagos, therefore becomes a FlagosStorage:
-the same memory, whose `device` says flagos. PyTorch's own tagging and rebuilding then do the right thing.
+"cpu" or "cuda:0". A storage that is about to be saved, or was just loaded for flagos, becomes a FlagosStorage: the
+same memory, whose `device` says flagos. PyTorch's own tagging and rebuilding then do the right thing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 import torch
 from torch.serialization import register_package
 
+from flagos._devices import count
+from flagos._library import target
+
 _NAME = "flagos"
 _PRIORITY = 5  # before PyTorch's own CPU (10) and CUDA (20)
 
@@ -21,13 +24,15 @@ class FlagosStorage(torch.UntypedStorage):
     """Memory of the target that belongs to flagos tensors."""
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> torch.device:  # type: ignore[override]
         """flagos:N, where N is the target's device index."""
         return torch.device(_NAME, torch.UntypedStorage.device.__get__(self).index or 0)
 
     def clone(self) -> torch.UntypedStorage:
         """A copy on the same device, as a plain storage: what TypedStorage and deepcopy insist on."""
-        return torch.UntypedStorage(self.nbytes(), device=torch.UntypedStorage.device.__get__(self)).copy_(self)
+        device = torch.UntypedStorage.device.__get__(self)
+        plain = torch.UntypedStorage(self.nbytes(), device=device)  # type: ignore[no-untyped-call]
+        return plain.copy_(self)
 
 
 def adopt(storage: torch.UntypedStorage) -> torch.UntypedStorage:
@@ -41,7 +46,7 @@ def _reduce(tensor: torch.Tensor) -> Any:
     """How any torch.Tensor is pickled: as before, with its storage saying flagos where the tensor does."""
     if tensor.device.type == _NAME and tensor.layout is torch.strided and torch._C._has_storage(tensor):
         adopt(tensor.untyped_storage())
-    return tensor.__reduce_ex__(2)
+    return tensor.__reduce_ex__(2)  # type: ignore[no-untyped-call]
 
 
 def _tag(storage: Any) -> str | None:
@@ -53,17 +58,16 @@ def _restore(storage: Any, location: str) -> Any:
     if not location.startswith(_NAME):
         return None
     index = torch.device(location).index
-    index = torch.flagos.current_device() if index is None else index
-    if not 0 <= index < torch.flagos.device_count():
+    index = torch.accelerator.current_device_index() if index is None else index
+    if not 0 <= index < count():
         raise RuntimeError(
-            f"torch.load: there is no device {location}; this process has {torch.flagos.device_count()} flagos "
-            "device(s). Pass map_location to choose another."
+            f"torch.load: there is no device {location}; this process has {count()} flagos device(s). Pass "
+            "map_location to choose another."
         )
-    from flagos._library import target
-
     if target() != "cpu":
         return adopt(storage.to(device=torch.device(target(), index)))
-    copy = torch.UntypedStorage(storage.nbytes())  # never a memory-mapped file's pages
+    # Never a memory-mapped file's pages.
+    copy = torch.UntypedStorage(storage.nbytes())  # type: ignore[no-untyped-call]
     copy.copy_(storage)
     return adopt(copy)
 

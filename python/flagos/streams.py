@@ -14,13 +14,15 @@ class _OnFlagos(type):
     """Metaclass of names for PyTorch's own class on this device: PyTorch takes no subclass of torch.Event for one."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.__base__) and instance.device.type == "flagos"
+        return isinstance(instance, cls.__mro__[1]) and getattr(instance, "device").type == "flagos"
 
 
 class Stream(torch.Stream, metaclass=_OnFlagos):
     """A new stream of a device (the current one when None). A lower priority number is more urgent."""
 
-    def __new__(cls, device: DeviceLike = None, priority: int = 0, **identity: Any) -> torch.Stream:
+    def __new__(  # type: ignore[misc]
+        cls, device: DeviceLike = None, priority: int = 0, **identity: Any
+    ) -> torch.Stream:
         if identity:  # stream_id, device_index and device_type name an existing stream
             return torch.Stream(priority=priority, **identity)
         return torch.Stream(device=torch.device("flagos", index_of(device)), priority=priority)
@@ -29,7 +31,9 @@ class Stream(torch.Stream, metaclass=_OnFlagos):
 class Event(torch.Event, metaclass=_OnFlagos):
     """An event of the current device. Timing is off unless asked for, as in torch.cuda."""
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> torch.Event:
+    def __new__(  # type: ignore[misc]
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> torch.Event:
         return torch.Event("flagos", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 

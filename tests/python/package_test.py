@@ -8,6 +8,7 @@ import sys
 import unittest
 
 import torch
+import torch.utils.checkpoint
 
 import flagos
 
@@ -78,9 +79,46 @@ class DeviceTest(unittest.TestCase):
         expected = torch.cuda.memory_allocated(0) if flagos.target() == "cuda" else 0
         self.assertEqual(DEVICE.memory_allocated(x.device), expected)
         DEVICE.empty_cache()
+        free, total = DEVICE.mem_get_info()
+        self.assertTrue(0 < free <= total)
         if flagos.target() == "cpu":
-            with self.assertRaisesRegex(RuntimeError, r"mem_get_info\(\) is not available on the CPU target"):
-                DEVICE.mem_get_info()
+            self.assertEqual(total, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+            self.assertEqual((DEVICE.memory_stats(), DEVICE.memory_snapshot()), ({}, []))
+            self.assertIn("keeps no statistics", DEVICE.memory_summary())
+            with self.assertRaisesRegex(RuntimeError, r"get_device_capability\(\) is not available on the CPU target"):
+                DEVICE.get_device_capability()
+
+
+class HooksTest(unittest.TestCase):
+    """What PyTorch and its users ask of a device module by name."""
+
+    def test_checkpointing_restores_the_random_state(self) -> None:
+        self.assertTrue(DEVICE._initialized)  # else checkpoint does not save the device's state
+        gradients = []
+        for wrap in (lambda f, x: f(x), lambda f, x: torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)):
+            torch.manual_seed(3)
+            x = torch.randn(64, device="flagos", requires_grad=True)
+            wrap(lambda y: torch.nn.functional.dropout(y, 0.5) * y, x).sum().backward()
+            gradients.append(x.grad.cpu())
+        self.assertTrue(torch.equal(*gradients))
+
+    def test_amp(self) -> None:
+        x = torch.randn(4, 4, device="flagos")
+        with DEVICE.amp.autocast(dtype=torch.bfloat16):
+            self.assertEqual((x @ x).dtype, torch.bfloat16)
+        self.assertEqual((x @ x).dtype, torch.float32)
+        scaler = DEVICE.amp.GradScaler(init_scale=8.0)
+        self.assertEqual(scaler.scale(torch.ones(1, device="flagos")).item(), 8.0)
+
+    def test_what_only_cuda_has(self) -> None:
+        self.assertEqual(hasattr(DEVICE, "current_blas_handle"), flagos.target() == "cuda")
+        self.assertFalse(DEVICE.is_current_stream_capturing())
+        self.assertIsNone(DEVICE.ipc_collect())
+        self.assertFalse(DEVICE._is_in_bad_fork())
+
+    def test_version_is_the_projects(self) -> None:
+        version = flagos._library.library().flagos_version().decode()
+        self.assertEqual(flagos.__version__, version)
 
 
 class RandomTest(unittest.TestCase):

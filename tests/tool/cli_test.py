@@ -267,7 +267,8 @@ class Verify(unittest.TestCase):
         done = run("verify", "add.Tensor", "--call", "1", "--case", "offset,neg", "-v", "--format", "json")
         found = json.loads(done.stdout)["results"]
         self.assertEqual([(row["case"], row["arm_b"]) for row in found],
-                         [("offset", "on"), ("offset", "off"), ("neg", "on"), ("neg", "off")])
+                         [("offset", "on"), ("offset", "off"), ("neg", "on"), ("neg", "off"),
+                          ("neg", "on_arrival")])
         for row in found:
             self.assertEqual(list(row), self.FIELDS)
             self.assertTrue(row["equal"], row)

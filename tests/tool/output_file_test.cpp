@@ -20,7 +20,7 @@ std::string content(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-class OutputFile : public testing::Test {
+class OutputFile : public ::testing::Test {
  protected:
   OutputFile() { fs::create_directories(directory_); }
   ~OutputFile() override { fs::remove_all(directory_); }

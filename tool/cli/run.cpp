@@ -48,6 +48,16 @@ ExitCode run(Command& command, const GlobalOptions& options) {
     require_library();
   }
   Outcome outcome = command.run(options);
+  for (const auto& warning : outcome.warnings) {
+    fmt::print(stderr, "flagos-diag: warning: {}\n", warning);
+  }
+  if (outcome.text.has_value()) {
+    if (options.format != Format::kTable) {
+      throw UsageError("this command prints text of a form of its own; leave out --format.");
+    }
+    write_output(options.output, [&](std::ostream& out) { out << *outcome.text; });
+    return outcome.code;
+  }
   outcome.report.environment = describe_environment(options.seed);
   write_output(options.output, [&](std::ostream& out) {
     make_writer(options.format, table_style(options))->write(outcome.report, out);

@@ -86,12 +86,13 @@ Outcome CheckOp::run(const GlobalOptions& options) {
   if (situations_.empty()) {
     situations_ = situation_names();
   }
+  Outcome outcome;
   if (!trace_.empty()) {
-    (void)ArgumentSource::from_trace(trace_);  // its complaints are better heard from here than from a worker
+    // Its complaints are better heard from here than from a worker.
+    outcome.warnings = ArgumentSource::from_trace(trace_).warnings();
   }
   const auto ops = selected_operators();
   const RowsByOperator rows = check(ops, options);
-  Outcome outcome;
   Report& report = outcome.report;
   report.command = "check-op";
   report.fields.assign(std::begin(kCheckFields), std::end(kCheckFields));

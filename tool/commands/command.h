@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/exit_code.h"
@@ -14,6 +16,8 @@ namespace flagos::diag {
 struct Outcome {
   Report report;
   ExitCode code = ExitCode::kAsHoped;
+  std::vector<std::string> warnings{};  // for standard error, whatever the format
+  std::optional<std::string> text{};    // of a form of its own, in place of the report
 };
 
 class Command {

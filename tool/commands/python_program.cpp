@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/shell_word.h"
 #include "report/environment.h"
 
 namespace flagos::diag {
@@ -29,19 +30,10 @@ std::optional<fs::path> find_file(const char* name) {
   return std::nullopt;
 }
 
-// `path` in single quotes, for a shell.
-std::string quoted(const std::string& path) {
-  std::string result = "'";
-  for (const char c : path) {
-    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return result + "'";
-}
-
 // The version of the torch that `python` imports, without a local label ("+cu130"); empty: none.
 std::string torch_of(const std::string& python) {
   const std::string command =
-      quoted(python) + " -c 'import torch; print(torch.__version__.split(\"+\")[0])' 2>/dev/null";
+      shell_word(python) + " -c 'import torch; print(torch.__version__.split(\"+\")[0])' 2>/dev/null";
   FILE* output = popen(command.c_str(), "r");
   if (output == nullptr) {
     return "";

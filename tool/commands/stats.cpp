@@ -124,9 +124,7 @@ Outcome Stats::run(const GlobalOptions& options) {
   report.summary["hit_rate"] = hit_rate(all);
   report.summary["errors"] = totals.errors;
   report.notes.emplace_back("A recorded call runs once, repeats left out, and counts for every operator it reaches.");
-  for (const auto& warning : source.warnings()) {
-    report.notes.push_back(warning);
-  }
+  outcome.warnings = source.warnings();
   outcome.code = totals.run == 0 ? ExitCode::kInconclusive : ExitCode::kAsHoped;
   return outcome;
 }

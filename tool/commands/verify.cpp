@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <set>
 
 #include "cli/operator_names.h"
+#include "cli/shell_word.h"
 #include "flagos/flagos.h"
 #include "prediction/operator_facts.h"
 #include "report/environment.h"
@@ -41,20 +41,6 @@ Row case_of_death(const Row& death) {
   }
   const Row row = {{"arm_a", "native"}, {"arm_b", arm}, {"equal", false}, {"reason", why}};
   return {{"end", case_end_name(CaseEnd::kDifferent)}, {"why", why}, {"rows", {row}}};
-}
-
-std::string shell_word(const std::string& text) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("._-/:").find(c) != std::string::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) {
-    return text;
-  }
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
 }
 
 struct Case {
@@ -214,6 +200,7 @@ Outcome Verify::run(const GlobalOptions& options) {
   const CasesByOperator found = verify(jobs_for(ops, source), options);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   Outcome outcome;
+  outcome.warnings = source.warnings();
   Report& report = outcome.report;
   report.command = "verify";
   report.fields.assign(std::begin(kVerifyFields), std::end(kVerifyFields));

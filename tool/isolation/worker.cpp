@@ -13,6 +13,7 @@
 
 #include "flagos/target.h"
 #include "isolation/line_pipe.h"
+#include "measure/recorded_bench.h"
 #include "prediction/operator_facts.h"
 #include "report/error_text.h"
 #include "situations/call_counts.h"
@@ -83,10 +84,26 @@ void count_calls(const Row& request, const ArgumentSource& source, uint64_t seed
   }
 }
 
+// Items are the numbers of recorded calls, or "step".
+void bench(const Row& request, const ArgumentSource& source, int out) {
+  const BenchOptions options = bench_options(request.at("settings"));
+  at::set_num_threads(request.at("settings").at("threads").get<int>());
+  const auto op = request.at("op").get<std::string>();
+  for (const auto& item : request.at("situations")) {
+    const auto text = item.get<std::string>();
+    send(out, {{"begin", text}});
+    Row row = text == kStep ? bench_step(source, options) : bench_call(source, op, std::stoul(text), options);
+    row["situation"] = text;
+    send(out, {{"row", std::move(row)}});
+  }
+}
+
 void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
   const auto kind = request.value("kind", "check");
   if (kind == "verify") {
     verify(request, source, seed, out);
+  } else if (kind == "bench") {
+    bench(request, source, out);
   } else if (kind == "stats") {
     count_calls(request, source, seed, out);
   } else {

@@ -66,7 +66,10 @@ void WorkerPool::assign(Slot& slot, std::deque<Job>& jobs) {
   slot.begun.clear();
   slot.stage.clear();
   slot.last_answer = Clock::now();
-  const Row request = {{"op", slot.job.op}, {"situations", slot.job.situations}, {"kind", slot.job.kind}};
+  const Row request = {{"op", slot.job.op},
+                       {"situations", slot.job.situations},
+                       {"kind", slot.job.kind},
+                       {"settings", slot.job.settings}};
   slot.process->send(request.dump());  // a dead worker is seen by the end of its answers
 }
 

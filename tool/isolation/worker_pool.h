@@ -16,8 +16,9 @@ namespace flagos::diag {
 
 struct Job {
   std::string op;
-  std::vector<std::string> situations;  // those still to do; of a verify or stats job, its cases or calls
-  std::string kind = "check";           // which of the worker's services: "check", "verify", "stats"
+  std::vector<std::string> situations;  // those still to do; of other jobs, their cases or calls
+  std::string kind = "check";           // which of the worker's services: "check", "verify", "stats", "bench"
+  Row settings = nullptr;               // of a bench job, see to_row(BenchOptions)
 };
 
 class WorkerPool {

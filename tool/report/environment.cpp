@@ -26,13 +26,6 @@ std::string first_value(const char* file, std::string_view name) {
   return "";
 }
 
-std::string governor() {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  std::string text;
-  std::getline(file, text);
-  return text;
-}
-
 std::string compiler() {
 #if defined(__clang__)
   return "clang " __clang_version__;
@@ -42,6 +35,13 @@ std::string compiler() {
 }
 
 }  // namespace
+
+std::string cpu_governor() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
 
 std::string built_torch_version() { return TORCH_VERSION; }
 
@@ -75,7 +75,7 @@ Row describe_environment(uint64_t seed) {
   }
   described["cpu"] = or_null(cpu);
   described["cpu_threads"] = std::thread::hardware_concurrency();
-  described["governor"] = or_null(governor());
+  described["governor"] = or_null(cpu_governor());
   described["seed"] = seed;
   return described;
 }

@@ -15,6 +15,9 @@ Row describe_environment(uint64_t seed);
 std::string running_torch_version();
 std::string built_torch_version();
 
+// The frequency governor of the first processor; empty where there is none.
+std::string cpu_governor();
+
 // "cpu" or "cuda".
 std::string target_name();
 

@@ -22,14 +22,14 @@ class MarkdownWriter final : public Writer {
   void write(const Report& report, std::ostream& out) const override {
     std::string rule = "|";
     out << '|';
-    for (const auto& field : report.fields) {
+    for (const auto& field : shown_fields(report)) {
       out << ' ' << escaped(field) << " |";
       rule += "---|";
     }
     out << '\n' << rule << '\n';
     for (const Row& row : report.rows) {
       out << '|';
-      for (const auto& field : report.fields) {
+      for (const auto& field : shown_fields(report)) {
         out << ' ' << escaped(cell_text(row, field)) << " |";
       }
       out << '\n';

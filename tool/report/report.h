@@ -11,8 +11,9 @@ namespace flagos::diag {
 using Row = nlohmann::ordered_json;
 
 struct Report {
-  std::string command;              // "check-op"
-  std::vector<std::string> fields;  // of the rows, in the order of the columns
+  std::string command;                    // "check-op"
+  std::vector<std::string> fields;        // of the rows, in the order of the columns
+  std::vector<std::string> table_fields;  // those that a table for people shows; empty: all
   std::vector<Row> rows;
   Row summary = Row::object();
   Row environment = Row::object();

@@ -38,8 +38,10 @@ std::string fitted(std::string_view text, size_t width) {
 
 const char* color_of(const std::string& text) {
   static const std::map<std::string, const char*, std::less<>> kColors = {
-      {"fast", "\033[32m"},  {"ok", "\033[32m"},   {"yes", "\033[32m"},  {"full", "\033[33m"}, {"warn", "\033[33m"},
-      {"error", "\033[31m"}, {"fail", "\033[31m"}, {"no", "\033[1;31m"}, {"n/a", "\033[2m"},   {"unknown", "\033[2m"}};
+      {"fast", "\033[32m"},         {"FASTER", "\033[32m"}, {"SLOWER", "\033[31m"}, {"SAME", "\033[2m"},
+      {"INCONCLUSIVE", "\033[33m"}, {"ok", "\033[32m"},     {"yes", "\033[32m"},    {"full", "\033[33m"},
+      {"warn", "\033[33m"},         {"error", "\033[31m"},  {"fail", "\033[31m"},   {"no", "\033[1;31m"},
+      {"n/a", "\033[2m"},           {"unknown", "\033[2m"}};
   const auto found = kColors.find(text);
   return found != kColors.end() ? found->second : nullptr;
 }
@@ -64,7 +66,7 @@ class TableWriter final : public Writer {
 
   void write(const Report& report, std::ostream& out) const override {
     const std::vector<Cells> lines = cells_of(report);
-    std::vector<size_t> widths(report.fields.size(), 0);
+    std::vector<size_t> widths(shown_fields(report).size(), 0);
     for (const Cells& cells : lines) {
       for (size_t i = 0; i < cells.size(); ++i) {
         widths[i] = std::max(widths[i], shown_width(cells[i]));
@@ -83,10 +85,10 @@ class TableWriter final : public Writer {
 
  private:
   static std::vector<Cells> cells_of(const Report& report) {
-    std::vector<Cells> lines = {report.fields};
+    std::vector<Cells> lines = {shown_fields(report)};
     for (const Row& row : report.rows) {
       Cells cells;
-      for (const auto& field : report.fields) {
+      for (const auto& field : shown_fields(report)) {
         cells.push_back(cell_text(row, field));
       }
       lines.push_back(std::move(cells));

@@ -34,4 +34,8 @@ std::string cell_text(const Row& row, std::string_view field) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
+const std::vector<std::string>& shown_fields(const Report& report) {
+  return report.table_fields.empty() ? report.fields : report.table_fields;
+}
+
 }  // namespace flagos::diag

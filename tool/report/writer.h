@@ -37,6 +37,9 @@ std::unique_ptr<Writer> make_writer(Format format, const TableStyle& style);
 // A field as text: "-" for null, yes/no for a bool, four significant digits for a fraction.
 std::string cell_text(const Row& row, std::string_view field);
 
+// The fields that a table for people shows.
+const std::vector<std::string>& shown_fields(const Report& report);
+
 std::unique_ptr<Writer> make_table_writer(const TableStyle& style);
 std::unique_ptr<Writer> make_json_writer();
 std::unique_ptr<Writer> make_json_lines_writer();

@@ -1,10 +1,8 @@
 #include "situations/scene.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
-#include <ATen/functorch/DynamicLayer.h>
 #include <ATen/ops/_conj.h>
 #include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/_neg_view.h>
@@ -16,51 +14,13 @@
 #include <utility>
 
 #include "flagos/redispatch.h"
+#include "situations/thread_modes.h"
 
 namespace flagos::diag {
 namespace {
 
 namespace functorch = at::functorch;
 using c10::DispatchKey;
-
-constexpr int64_t kBatch = 2;
-
-// The last step of vmap(): a level of functorch, popped again whatever happens.
-class VmapLevel {
- public:
-  VmapLevel()
-      : level_(functorch::initAndPushDynamicLayer(functorch::TransformType::Vmap, kBatch,
-                                                  functorch::RandomnessType::Different)) {}
-  ~VmapLevel() { functorch::popDynamicLayerAndDeleteMetadata(); }
-  VmapLevel(const VmapLevel&) = delete;
-  VmapLevel& operator=(const VmapLevel&) = delete;
-  VmapLevel(VmapLevel&&) = delete;
-  VmapLevel& operator=(VmapLevel&&) = delete;
-
-  int64_t level() const { return level_; }
-
- private:
-  int64_t level_;
-};
-
-class FlagosAutocast {
- public:
-  FlagosAutocast() {
-    at::autocast::set_autocast_enabled(at::kPrivateUse1, true);
-    at::autocast::set_autocast_dtype(at::kPrivateUse1, at::kBFloat16);
-    at::autocast::increment_nesting();
-  }
-  ~FlagosAutocast() {
-    if (at::autocast::decrement_nesting() == 0) {
-      at::autocast::clear_cache();
-    }
-    at::autocast::set_autocast_enabled(at::kPrivateUse1, false);
-  }
-  FlagosAutocast(const FlagosAutocast&) = delete;
-  FlagosAutocast& operator=(const FlagosAutocast&) = delete;
-  FlagosAutocast(FlagosAutocast&&) = delete;
-  FlagosAutocast& operator=(FlagosAutocast&&) = delete;
-};
 
 at::Tensor conjugated(const at::Tensor& tensor) { return tensor.is_complex() ? at::_conj(tensor) : tensor; }
 at::Tensor negated(const at::Tensor& tensor) { return is_floating(tensor) ? at::_neg_view(tensor) : tensor; }

@@ -1,62 +1,85 @@
 #include "traces/argument_source.h"
 
 #include <stdexcept>
-#include <system_error>
-#include <unordered_set>
+#include <unordered_map>
 
+#include "flagos/stats.h"
+#include "traces/bundled_files.h"
 #include "traces/exact_repeats.h"
 #include "traces/execution_trace.h"
-
-// Where the build puts the corpus, and where it is installed; both come from Meson.
-#ifndef FLAGOS_CORPUS_BUILD
-#define FLAGOS_CORPUS_BUILD ""
-#endif
-#ifndef FLAGOS_CORPUS_INSTALLED
-#define FLAGOS_CORPUS_INSTALLED ""
-#endif
 
 namespace flagos::diag {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the running program first: an installation or an unpacked archive may have been moved since it was built.
-std::vector<fs::path> corpus_places() {
-  std::vector<fs::path> places;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    places.push_back((program.parent_path() / "../share/flagos/corpus.json").lexically_normal());
+constexpr const char* kCorpus = "corpus.json";
+
+class Sequence {
+ public:
+  void add(const CallRecord& call, size_t number) {
+    places_of_nodes_[call.node] = entries_.size();
+    entries_.push_back({{call.op, number}, call.parent, kernel_kind(call.op) == KernelKind::kComposite});
   }
-  for (const char* place : {FLAGOS_CORPUS_INSTALLED, FLAGOS_CORPUS_BUILD}) {
-    if (*place != '\0') {
-      places.emplace_back(place);
+
+  std::vector<ArgumentSource::Place> outermost() const {
+    std::vector<ArgumentSource::Place> places;
+    for (const Entry& entry : entries_) {
+      if (!entry.composite && !within_kernel(entry)) {
+        places.push_back(entry.place);
+      }
     }
+    return places;
   }
-  return places;
-}
+
+ private:
+  struct Entry {
+    ArgumentSource::Place place;
+    int64_t parent;
+    bool composite;
+  };
+
+  // A node may lie and name itself or its child as its parent: no chain is longer than there are calls.
+  bool within_kernel(const Entry& entry) const {
+    auto above = places_of_nodes_.find(entry.parent);
+    for (size_t steps = 0; above != places_of_nodes_.end() && steps < entries_.size(); ++steps) {
+      const Entry& caller = entries_[above->second];
+      if (!caller.composite) {
+        return &caller != &entry;
+      }
+      above = places_of_nodes_.find(caller.parent);
+    }
+    return false;
+  }
+
+  std::vector<Entry> entries_;
+  std::unordered_map<int64_t, size_t> places_of_nodes_;
+};
 
 }  // namespace
 
 ArgumentSource ArgumentSource::from_trace(const fs::path& file) {
   ArgumentSource source;
-  std::unordered_set<std::string> seen;
+  std::unordered_map<std::string, size_t> seen;
+  Sequence sequence;
   source.warnings_ = read_execution_trace(file, [&](CallRecord&& call) {
-    if (seen.insert(repeat_key(call)).second) {
-      std::vector<CallRecord>& calls = source.calls_[call.op];
+    std::vector<CallRecord>& calls = source.calls_[call.op];
+    const auto [place, is_new] = seen.try_emplace(repeat_key(call), calls.size());
+    sequence.add(call, place->second);
+    if (is_new) {
       calls.push_back(std::move(call));
     }
   });
+  source.sequence_ = sequence.outermost();
   return source;
 }
 
 ArgumentSource ArgumentSource::bundled() {
+  if (const auto file = find_bundled(kCorpus)) {
+    return from_trace(*file);
+  }
   std::string tried;
-  for (const fs::path& place : corpus_places()) {
-    std::error_code error;
-    if (fs::exists(place, error)) {
-      return from_trace(place);
-    }
+  for (const fs::path& place : bundled_places(kCorpus)) {
     tried += (tried.empty() ? "" : ", ") + place.string();
   }
   throw std::runtime_error("the bundled corpus is missing; looked for " + tried +

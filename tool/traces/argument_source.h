@@ -30,10 +30,18 @@ class ArgumentSource {
   const std::vector<CallRecord>& calls(std::string_view op) const;
   // The operators with at least one call, sorted.
   std::vector<std::string> operators() const;
+  // The calls that together make up the trace, as they follow each other, exact repeats too: calls of operators that
+  // PyTorch composes of others are left out, and so are those that a kernel made itself.
+  struct Place {
+    std::string op;
+    size_t call;  // its number in calls(op)
+  };
+  const std::vector<Place>& sequence() const { return sequence_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   std::map<std::string, std::vector<CallRecord>, std::less<>> calls_;
+  std::vector<Place> sequence_;
   std::vector<std::string> warnings_;
 };
 

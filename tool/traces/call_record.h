@@ -32,6 +32,8 @@ struct CallRecord {
   std::string op;                // "aten::add.Tensor"
   std::vector<Value> arguments;  // in the order of the schema; what the trace left out at the end takes its default
   std::string origin;            // where it comes from, for messages: "corpus.json: node 812"
+  int64_t node = 0;              // its number in the trace, and its parent's: the call or annotation it was made in
+  int64_t parent = 0;
 };
 
 }  // namespace flagos::diag

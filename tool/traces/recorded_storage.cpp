@@ -1,6 +1,7 @@
 #include "traces/recorded_storage.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 
 #include <algorithm>
 #include <limits>
@@ -132,6 +133,7 @@ void RecordedStorages::measure(const Value& value) {
       storage.dtype = dtype_of(*record);
       order_.push_back(key);
     }
+    ++storage.uses;
     storage.bytes = std::max(storage.bytes, bytes_of(*record, dtype_of(*record)));
     if (!storage.range.has_value()) {
       storage.range = record->range;
@@ -168,6 +170,10 @@ at::Tensor RecordedStorages::tensor(const TensorRecord& record) const {
   const Storage& storage = storages_.at(key_of(record));
   const c10::ScalarType dtype = dtype_of(record);
   const at::Tensor data = dtype == storage.dtype ? storage.data : storage.data.view(dtype);
+  std::optional<at::AutoDispatchBelowADInplaceOrView> no_view;
+  if (storage.uses == 1) {
+    no_view.emplace();  // detach_() and the like refuse a view, and share no version counter here anyway
+  }
   return data.as_strided(record.sizes, record.strides, record.offset);
 }
 

@@ -25,6 +25,7 @@ class RecordedStorages {
   struct Storage {
     c10::ScalarType dtype = c10::ScalarType::Float;  // of the first tensor in it; others are views of another dtype
     int64_t bytes = 0;
+    int uses = 0;  // tensors in it
     std::optional<std::pair<int64_t, int64_t>> range;
     at::Tensor data;  // one-dimensional, on the device
   };

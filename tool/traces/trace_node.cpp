@@ -122,6 +122,12 @@ std::string text_attribute(const json& node, std::string_view name) {
   return {};
 }
 
+// 0, the number of the root, where it isn't told.
+int64_t number_of(const json& node, const char* name) {
+  const auto number = node.find(name);
+  return number != node.end() && number->is_number_integer() ? number->get<int64_t>() : 0;
+}
+
 // Tensors in the order in which the trace numbers their ranges: by argument, undefined ones counted.
 void number_tensors(const json& types, std::vector<Value>& values, std::vector<TensorRecord*>& tensors) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -207,6 +213,8 @@ std::optional<CallRecord> call_of_node(const json& node) {
     call.arguments.push_back(value_of(values[i], shapes[i], item_of(strides, i), type, 0));
   }
   add_ranges(text_attribute(node, "tensor_range"), types, call.arguments);
+  call.node = number_of(node, "id");
+  call.parent = number_of(node, "ctrl_deps");
   return call;
 }
 

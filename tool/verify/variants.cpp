@@ -1,6 +1,7 @@
 #include "verify/variants.h"
 
 #include <ATen/ATen.h>
+#include <ATen/FunctionalTensorWrapper.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -168,6 +169,17 @@ int64_t leading_size(const Stack& arguments) {
   return size;
 }
 
+bool becomes_zero(const at::Tensor& tensor, bool mutated) { return !mutated && is_floating(tensor); }
+
+bool has_tensor_for(Variant variant, Stack& arguments, const c10::FunctionSchema& schema) {
+  bool found = false;
+  change_tensors(arguments, schema, [&](const at::Tensor& tensor, bool mutated) {
+    found |= variant == Variant::kFunctionalize || becomes_zero(tensor, mutated);
+    return tensor;
+  });
+  return found;
+}
+
 struct Name {
   Variant variant;
   const char* text;
@@ -182,7 +194,9 @@ constexpr Name kNames[] = {{Variant::kAsRecorded, "as_recorded"},
                            {Variant::kZeroDim, "zero_dim"},
                            {Variant::kSpecial, "special"},
                            {Variant::kConj, "conj"},
-                           {Variant::kNeg, "neg"}};
+                           {Variant::kNeg, "neg"},
+                           {Variant::kZeroTensor, "zerotensor"},
+                           {Variant::kFunctionalize, "functionalize"}};
 
 }  // namespace
 
@@ -202,6 +216,9 @@ bool apply_variant(Variant variant, Stack& arguments, const c10::FunctionSchema&
   if (variant == Variant::kAsRecorded) {
     return true;
   }
+  if (variant == Variant::kZeroTensor || variant == Variant::kFunctionalize) {
+    return has_tensor_for(variant, arguments, schema);
+  }
   const auto uses = storage_uses(arguments);
   const int64_t leading = leading_size(arguments);
   const Change change = change_of(variant);
@@ -220,6 +237,23 @@ bool apply_variant(Variant variant, Stack& arguments, const c10::FunctionSchema&
     return result;
   });
   return changed;
+}
+
+void apply_on_device(Variant variant, Stack& arguments, const c10::FunctionSchema& schema) {
+  if (variant == Variant::kZeroTensor) {
+    change_tensors(arguments, schema, [](const at::Tensor& tensor, bool mutated) {
+      return becomes_zero(tensor, mutated) ? at::_efficientzerotensor(tensor.sizes(), tensor.options()) : tensor;
+    });
+  } else if (variant == Variant::kFunctionalize) {
+    change_tensors(arguments, schema, [](const at::Tensor& tensor, bool /*mutated*/) {
+      return at::functionalization::impl::to_functional_tensor(tensor);
+    });
+  }
+}
+
+bool handled_above_kernel(Variant variant) noexcept {
+  return variant == Variant::kConj || variant == Variant::kNeg || variant == Variant::kZeroTensor ||
+         variant == Variant::kFunctionalize;
 }
 
 }  // namespace flagos::diag

@@ -12,20 +12,23 @@ namespace flagos::diag {
 
 enum class Variant {
   kAsRecorded,
-  kTransposed,    // the last two dimensions swapped in memory
-  kOffset,        // views that begin three elements into their storage, so that no vector load is aligned
-  kExpanded,      // a stride of 0
-  kChannelsLast,  // 4-D only
-  kEmpty,         // no elements: the leading dimension is 0
-  kZeroDim,       // each tensor's first element, as a tensor without dimensions
-  kSpecial,       // negative zeros, NaN with a payload, infinities among the data
-  kConj,          // complex, lazily conjugated
-  kNeg,           // lazily negated
+  kTransposed,     // the last two dimensions swapped in memory
+  kOffset,         // views that begin three elements into their storage, so that no vector load is aligned
+  kExpanded,       // a stride of 0
+  kChannelsLast,   // 4-D only
+  kEmpty,          // no elements: the leading dimension is 0
+  kZeroDim,        // each tensor's first element, as a tensor without dimensions
+  kSpecial,        // negative zeros, NaN with a payload, infinities among the data
+  kConj,           // complex, lazily conjugated
+  kNeg,            // lazily negated
+  kZeroTensor,     // an efficient zero tensor: without memory
+  kFunctionalize,  // in functionalization wrappers
 };
 
-inline constexpr std::array kVariants = {
-    Variant::kAsRecorded, Variant::kTransposed, Variant::kOffset,  Variant::kExpanded, Variant::kChannelsLast,
-    Variant::kEmpty,      Variant::kZeroDim,    Variant::kSpecial, Variant::kConj,     Variant::kNeg};
+inline constexpr std::array kVariants = {Variant::kAsRecorded, Variant::kTransposed,   Variant::kOffset,
+                                         Variant::kExpanded,   Variant::kChannelsLast, Variant::kEmpty,
+                                         Variant::kZeroDim,    Variant::kSpecial,      Variant::kConj,
+                                         Variant::kNeg,        Variant::kZeroTensor,   Variant::kFunctionalize};
 
 // "as_recorded", "channels_last"...
 const char* variant_name(Variant variant) noexcept;
@@ -35,5 +38,12 @@ std::optional<Variant> variant_of(std::string_view name) noexcept;
 // ones where the variant could not be written to (expanded). False when nothing could be changed: the variant makes no
 // sense for this call. kConj wants arguments that were made with MaterializeOptions::complex_data.
 bool apply_variant(Variant variant, Stack& arguments, const c10::FunctionSchema& schema);
+
+// The rest of a variant, for arguments that are where they will be used: what can't be copied from device to device.
+void apply_on_device(Variant variant, Stack& arguments, const c10::FunctionSchema& schema);
+
+// Whether PyTorch deals with the variant above the kernels of a device, so that only a caller that redispatches below
+// brings it to them; see Note [Two calls] in situations/observation.h.
+bool handled_above_kernel(Variant variant) noexcept;
 
 }  // namespace flagos::diag

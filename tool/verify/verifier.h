@@ -20,6 +20,10 @@ namespace flagos::diag {
 // native, native_again: the same call with tensors of the target, without a flagos tensor; between the two, memory of
 //   the size of the results is filled with other bytes and freed, so that what is read uninitialised shows itself.
 // on, off: with flagos tensors, the fast path allowed and not.
+// on_arrival, off_arrival: for a variant that PyTorch deals with above the kernels of a device, so that on and off
+// never
+//   see it: the operator redispatched to PrivateUse1 below autograd, as a kernel does that redispatches past those
+//   keys. There full dispatch, off, is what is right: native calls have no such entry.
 // The random generators are seeded before each arm. on and off are each compared with native, and with each other when
 // one differs from it.
 
@@ -59,11 +63,11 @@ class Verifier {
   struct Arm;
 
   Stack host_arguments(size_t call, Variant variant) const;
-  CallOutcome run(const Arm& arm, const Stack& host) const;
+  CallOutcome run(const Arm& arm, const Stack& host, Variant variant) const;
   // Runs the native arm again, on memory that was used otherwise in between.
-  std::optional<Difference> native_unlike_itself(const CallOutcome& native, const Stack& host, int pattern,
-                                                 int blocks) const;
-  Row verify_arguments(const Stack& host) const;
+  std::optional<Difference> native_unlike_itself(const CallOutcome& native, const Stack& host, Variant variant,
+                                                 int pattern, int blocks) const;
+  Row verify_arguments(const Stack& host, Variant variant) const;
 
   const ArgumentSource& source_;
   std::string op_;

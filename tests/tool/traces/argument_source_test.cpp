@@ -12,7 +12,7 @@ namespace flagos::diag {
 namespace {
 
 ArgumentSource source_of(const std::string& text) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "argument_source_test.json";
+  const auto file = std::filesystem::path(::testing::TempDir()) / "argument_source_test.json";
   std::ofstream(file) << text;
   ArgumentSource source = ArgumentSource::from_trace(file);
   std::filesystem::remove(file);

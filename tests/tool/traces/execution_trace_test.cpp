@@ -127,7 +127,7 @@ TEST(ExecutionTrace, NoTraceIsRefused) {
 }
 
 TEST(ExecutionTrace, FileOverTwoGigabytesIsRefusedUnread) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "huge_trace.json";
+  const auto file = std::filesystem::path(::testing::TempDir()) / "huge_trace.json";
   std::ofstream(file) << "{";
   std::filesystem::resize_file(file, (uintmax_t{2} << 30) + 1);  // sparse: takes no room
   try {
@@ -148,7 +148,7 @@ struct Lie {
 
 void PrintTo(const Lie& lie, std::ostream* out) { *out << lie.name; }
 
-class LyingTrace : public testing::TestWithParam<Lie> {};
+class LyingTrace : public ::testing::TestWithParam<Lie> {};
 
 TEST_P(LyingTrace, IsRefusedWithFileAndNode) {
   const std::string failure = failure_of(trace_text(node_text(77, kAddSchema, GetParam().inputs, GetParam().range)));
@@ -161,7 +161,7 @@ const std::string kHuge = "9223372036854775807";
 
 INSTANTIATE_TEST_SUITE_P(
     All, LyingTrace,
-    testing::Values(
+    ::testing::Values(
         Lie{"numel", add_inputs(R"([7,8,0,4,4,"cpu"])"), "", "claims 4 elements"},
         Lie{"negative_size", add_inputs(R"([7,8,0,3,4,"cpu"])", "[-3]"), "", "negative"},
         Lie{"negative_stride", add_inputs(R"([7,8,0,3,4,"cpu"])", "[3]", "[-1]"), "", "negative"},

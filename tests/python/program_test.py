@@ -1,0 +1,48 @@
+"""python -m flagos, and the example."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "train_char.py"
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+class DoctorTest(unittest.TestCase):
+    def test_in_order(self) -> None:
+        done = python("-m", "flagos", "doctor")
+        for check in ("library", "device", "computing"):
+            self.assertRegex(done.stdout, rf"(?m)^ok +{check}", done.stderr)
+
+    def test_broken_installation_is_told_not_raised(self) -> None:
+        done = python("-m", "flagos", "doctor", FLAGOS_LIBRARY="/nonexistent.so")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stdout, r"FAIL +library +flagos: FLAGOS_LIBRARY=/nonexistent.so is not a file")
+        self.assertNotIn("Traceback", done.stderr)
+
+
+class ExampleTest(unittest.TestCase):
+    def test_losses_are_the_targets(self) -> None:
+        run = "import sys, runpy, flagos; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+        losses = []
+        for device in ("cpu", "flagos"):
+            # On a busy machine OpenMP's threads would otherwise spend the time waiting for each other.
+            done = python("-c", run, str(EXAMPLE), "--device", device, "--steps", "11", "--batch", "4",
+                          FLAGOS_TARGET="cpu", OMP_WAIT_POLICY="passive")  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses.append(done.stdout.splitlines()[:-1])
+        self.assertEqual(len(losses[0]), 2)
+        self.assertEqual(*losses)
+
+
+if __name__ == "__main__":
+    unittest.main()

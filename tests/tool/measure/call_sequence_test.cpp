@@ -1,0 +1,78 @@
+// Calls that are repeated: which need new arguments, and that each run makes them all.
+#include "measure/call_sequence.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "flagos_tensors.h"
+#include "measure/bench.h"
+#include "prediction/operator_facts.h"
+
+namespace flagos::diag {
+namespace {
+
+using flagos::testing::on_flagos;
+
+HostCall call_of(const char* op, Stack arguments) { return {op, operator_handle(op), std::move(arguments)}; }
+
+TEST(CallSequence, ACallThatChangesALayoutNeedsFreshArguments) {
+  for (const c10::Device device : {c10::Device(c10::kCPU), on_flagos().device()}) {
+    HostCall unsqueeze = call_of("aten::unsqueeze_", {at::rand({3}), 0});
+    try_out(unsqueeze, device);
+    EXPECT_TRUE(unsqueeze.fresh_arguments);
+    HostCall add = call_of("aten::add_.Tensor", {at::rand({3}), at::rand({3}), 1});
+    try_out(add, device);
+    EXPECT_FALSE(add.fresh_arguments);
+  }
+}
+
+TEST(CallSequence, ARefusalIsThrown) {
+  HostCall mm = call_of("aten::mm", {at::rand({3, 2}), at::rand({3, 2})});
+  EXPECT_THROW(try_out(mm, on_flagos().device()), std::exception);
+}
+
+TEST(CallSequence, RunsMoreOftenThanALayoutCouldBeChanged) {
+  std::vector<HostCall> calls = {call_of("aten::unsqueeze_", {at::rand({3}), 0})};
+  try_out(calls[0], on_flagos().device());
+  CallSequence sequence(calls, {0, 0}, on_flagos().device());
+  constexpr size_t kRuns = 100;  // unsqueeze_ on one tensor fails beyond 64 dimensions
+  sequence.prepare(kRuns);
+  for (size_t run = 0; run < kRuns; ++run) {
+    EXPECT_NO_THROW(sequence.run());
+  }
+}
+
+TEST(CallSequence, TheHostsArgumentsStayAsTheyAre) {
+  const at::Tensor host = at::ones({3});
+  std::vector<HostCall> calls = {call_of("aten::add_.Tensor", {host, at::ones({3}), 1})};
+  CallSequence sequence(calls, {0}, c10::Device(c10::kCPU));
+  sequence.run();
+  EXPECT_TRUE(at::equal(host, at::ones({3})));
+}
+
+TEST(Bench, MeasuresEveryArmAndPair) {
+  std::vector<HostCall> calls = {call_of("aten::add.Tensor", {at::rand({8}), at::rand({8}), 1})};
+  BenchOptions options;
+  options.budget_s = 0.2;
+  const Row row = bench(calls, {0}, options);
+  EXPECT_EQ(row.at("arms").size(), 4U);
+  EXPECT_EQ(row.at("pairs").size(), 4U);
+  for (const Row& pair : row.at("pairs")) {
+    EXPECT_LE(pair.at("ratio_ci_low").get<double>(), pair.at("ratio").get<double>());
+    EXPECT_GE(pair.at("ratio_ci_high").get<double>(), pair.at("ratio").get<double>());
+  }
+  EXPECT_GE(row.at("blocks").get<int>(), 8);
+}
+
+TEST(Bench, APlantedSlowdownIsMeasured) {
+  std::vector<HostCall> calls = {call_of("aten::add.Tensor", {at::rand({8}), at::rand({8}), 1})};
+  BenchOptions options;
+  options.budget_s = 0.5;
+  options.arms.same = true;
+  options.arms.slowdown["on"] = 1.0;
+  const Row row = bench(calls, {0}, options);
+  EXPECT_GT(row.at("pairs").at(2).at("ratio").get<double>(), 1.4) << row.at("pairs").at(2);
+}
+
+}  // namespace
+}  // namespace flagos::diag

@@ -1,0 +1,45 @@
+// ab-bench: what the fast path gains, and what flagos costs over native calls.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "isolation/worker_pool.h"
+#include "measure/bench_rows.h"
+#include "traces/argument_source.h"
+
+namespace flagos::diag {
+
+class AbBench final : public Command {
+ public:
+  CLI::App* add_to(CLI::App& app) override;
+  Outcome run(const GlobalOptions& options) override;
+
+ private:
+  ArgumentSource source() const;
+  std::vector<std::string> selected_operators(const ArgumentSource& source) const;
+  std::deque<Job> jobs_for(const std::vector<std::string>& ops, const ArgumentSource& source) const;
+  std::vector<BenchCase> measure(std::deque<Job> jobs, const GlobalOptions& options) const;
+  Row settings(size_t cases, uint64_t seed) const;
+  Row summarize(const std::vector<BenchCase>& cases, const JudgedCases& judged, const std::vector<std::string>& ops,
+                const ArgumentSource& source) const;
+  ExitCode exit_code(const std::vector<Row>& rows) const;
+  std::string trace_file() const;
+
+  std::vector<std::string> patterns_;
+  std::string trace_;
+  std::string workload_;
+  std::string fail_on_;
+  std::vector<std::string> plants_;
+  double budget_s_ = 0;  // of the whole run; 0: by the number of cases
+  double threshold_percent_ = 1;
+  int64_t call_ = -1;
+  int threads_ = 1;
+  bool all_ = false;
+  bool same_ = false;
+};
+
+}  // namespace flagos::diag

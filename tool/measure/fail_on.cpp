@@ -1,0 +1,52 @@
+#include "measure/fail_on.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "cli/exit_code.h"
+#include "measure/arm.h"
+#include "measure/verdict.h"
+
+namespace flagos::diag {
+namespace {
+
+constexpr double kPercent = 100;
+
+bool is_pair(const FailOn& wanted) {
+  for (const ArmPair& pair : kArmPairs) {
+    if (wanted.arm == pair.arm && wanted.against == pair.against) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+FailOn FailOn::parse(std::string_view text) {
+  static const std::regex form(R"((?:(\w+)/(\w+):)?slower>(\d+(?:\.\d+)?)%)");
+  std::match_results<std::string_view::const_iterator> parts;
+  FailOn wanted;
+  if (std::regex_match(text.begin(), text.end(), parts, form)) {
+    if (parts[1].matched) {
+      wanted.arm = parts[1].str();
+      wanted.against = parts[2].str();
+    }
+    wanted.fraction = std::stod(parts[3].str()) / kPercent;
+    if (is_pair(wanted)) {
+      return wanted;
+    }
+  }
+  throw UsageError(fmt::format(
+      "--fail-on '{}': the form is 'slower>2%', for on against off, or 'on/native:slower>2%'; pairs are off/native, "
+      "on/native, on/off and aa/on.",
+      text));
+}
+
+bool FailOn::met_by(std::string_view row_arm, std::string_view row_against, std::string_view verdict,
+                    double ratio) const {
+  return row_arm == arm && row_against == against && verdict == claim_name(Claim::kSlower) && ratio > 1 + fraction;
+}
+
+}  // namespace flagos::diag

@@ -1,0 +1,82 @@
+#include "measure/recorded_bench.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "flagos/target.h"
+#include "measure/argument_text.h"
+#include "prediction/operator_facts.h"
+#include "situations/observation.h"
+
+namespace flagos::diag {
+namespace {
+
+HostCall host_call(const ArgumentSource& source, const std::string& op, size_t call, const BenchOptions& options) {
+  const auto& calls = source.calls(op);
+  if (call >= calls.size()) {
+    throw std::runtime_error(fmt::format("there are {} recorded calls", calls.size()));
+  }
+  const c10::OperatorHandle handle = operator_handle(op);
+  MaterializeOptions materialization;
+  materialization.seed = options.seed;
+  return {op, handle, materialize(calls[call], handle, materialization)};
+}
+
+void try_out_on_all(HostCall& call) {
+  const at::NoGradGuard no_grad;
+  const c10::Device ours(c10::DeviceType::PrivateUse1, 0);
+  try_out(call, to_target_device(ours));
+  const bool fresh = call.fresh_arguments;
+  try_out(call, ours);
+  call.fresh_arguments |= fresh;
+}
+
+}  // namespace
+
+Row bench_call(const ArgumentSource& source, const std::string& op, size_t call, const BenchOptions& options) {
+  Row row = {{"case", ""}};
+  try {
+    std::vector<HostCall> calls = {host_call(source, op, call, options)};
+    row["case"] = argument_text(calls.front().arguments);
+    try_out_on_all(calls.front());
+    row.update(bench(calls, {0}, options));
+  } catch (const std::exception& error) {
+    row["note"] = call_error_text(error);
+  }
+  return row;
+}
+
+Row bench_step(const ArgumentSource& source, const BenchOptions& options) {
+  std::vector<HostCall> calls;
+  std::vector<size_t> order;
+  std::map<std::pair<std::string, size_t>, std::optional<size_t>> places;
+  Row left_out = Row::object();
+  for (const auto& [op, number] : source.sequence()) {
+    const auto [place, is_new] = places.try_emplace({op, number}, std::nullopt);
+    if (is_new) {
+      try {
+        HostCall call = host_call(source, op, number, options);
+        try_out_on_all(call);
+        place->second = calls.size();
+        calls.push_back(std::move(call));
+      } catch (const std::exception& error) {
+        left_out[op] = call_error_text(error);
+      }
+    }
+    if (place->second.has_value()) {
+      order.push_back(*place->second);
+    }
+  }
+  Row row = {{"case", fmt::format("{} calls", order.size())}, {"left_out", left_out}};
+  try {
+    row.update(bench(calls, order, options));
+  } catch (const std::exception& error) {
+    row["note"] = call_error_text(error);
+  }
+  return row;
+}
+
+}  // namespace flagos::diag

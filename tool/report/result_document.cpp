@@ -1,0 +1,76 @@
+#include "report/result_document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "cli/exit_code.h"
+
+namespace flagos::diag {
+namespace {
+
+constexpr const char* kDocumentSchema = "flagos-diag/1";
+constexpr const char* kHowToMakeOne = "Make one with: flagos-diag COMMAND --format json --output FILE";
+
+std::string document_text(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw UsageError(fmt::format("{}: is a directory. Name a file that --format json wrote.", file.string()));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.good() && !in.eof()) {
+    throw UsageError(fmt::format("{}: {}. {}", file.string(), std::strerror(errno), kHowToMakeOne));
+  }
+  return text;
+}
+
+Row object_field(const Row& document, const char* name) {
+  const auto found = document.find(name);
+  return found != document.end() && found->is_object() ? *found : Row::object();
+}
+
+}  // namespace
+
+ResultDocument read_document(const std::filesystem::path& file) {
+  const Row document = Row::parse(document_text(file), nullptr, false);
+  if (document.is_discarded()) {
+    throw UsageError(fmt::format("{}: is not one JSON document. {}", file.string(), kHowToMakeOne));
+  }
+  const std::string schema = text_field(document, "schema");
+  if (schema != kDocumentSchema) {
+    throw UsageError(fmt::format("{}: its schema is {}, not {}. {}", file.string(),
+                                 schema.empty() ? "not given" : '"' + schema + '"', kDocumentSchema, kHowToMakeOne));
+  }
+  const auto results = document.find("results");
+  const std::string command = text_field(document, "command");
+  if (command.empty() || results == document.end() || !results->is_array() ||
+      !std::all_of(results->begin(), results->end(), [](const Row& row) { return row.is_object(); })) {
+    throw UsageError(fmt::format("{}: has no \"command\" or no list of \"results\". {}", file.string(), kHowToMakeOne));
+  }
+  return {file, command, object_field(document, "environment"), object_field(document, "summary"),
+          std::vector<Row>(results->begin(), results->end())};
+}
+
+std::string text_field(const Row& row, std::string_view name) {
+  const auto found = row.is_object() ? row.find(std::string(name)) : row.end();
+  if (!row.is_object() || found == row.end() || found->is_null()) {
+    return "";
+  }
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::optional<double> number_field(const Row& row, std::string_view name) {
+  const auto found = row.find(std::string(name));
+  if (found == row.end() || !found->is_number() || !std::isfinite(found->get<double>())) {
+    return std::nullopt;
+  }
+  return found->get<double>();
+}
+
+}  // namespace flagos::diag
