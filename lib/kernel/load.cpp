@@ -21,6 +21,7 @@
 #include "ops/attention.h"
 #include "ops/autocast.h"
 #include "ops/collectives.h"
+#include "ops/dropout.h"
 #include "ops/packed_sequence.h"
 #include "ops/parameters.h"
 #include "ops/rnn_cells.h"
@@ -79,6 +80,7 @@ void load() {
   ops::register_rnn_cells();
   ops::register_as_target();
   ops::register_attention();
+  ops::register_dropout();
   ops::register_autocast();
   ops::register_collectives();
   kernel::register_special_layouts();

@@ -1,5 +1,7 @@
 #include "kernel/replacement.h"
 
+#include <c10/util/Exception.h>
+
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -13,6 +15,10 @@ namespace {
 
 using c10::DispatchKey;
 
+struct NoWarnings final : c10::WarningHandler {
+  void process(const c10::Warning& /*warning*/) override {}
+};
+
 struct Registration {
   c10::OperatorName op;
   DispatchKey key;
@@ -20,7 +26,12 @@ struct Registration {
   std::string debug;
   std::optional<c10::RegistrationHandleRAII> handle;  // nothing while replaced
 
+  // c10 warns, once in a process, when a kernel takes another's place. Where that happens here it is meant: the warning
+  // is neither shown nor used up.
   void make() {
+    NoWarnings none;
+    const c10::WarningUtils::WarningHandlerGuard quiet(&none);
+    const c10::WarningUtils::WarnAlways always;
     handle.emplace(c10::Dispatcher::singleton().registerImpl(op, key, kernel, std::nullopt, nullptr, debug));
   }
 };

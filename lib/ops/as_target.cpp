@@ -18,7 +18,7 @@
 #include "flagos/target.h"
 #include "kernel/replacement.h"
 #include "ops/batch_norm.h"
-#include "ops/cudnn_composites.h"
+#include "ops/grid_sampler.h"
 
 namespace flagos::ops {
 namespace {
@@ -156,7 +156,7 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(),
                 "batch_sizes tensor should be on CPU, but got on ", batch_sizes.device());
   }
-  if (run_with_cudnn(op, stack)) {
+  if (op.operator_name().name == "aten::grid_sampler" && run_cudnn_grid_sampler(stack)) {
     return;
   }
   // The table entry of a backend that has no kernel of its own is PyTorch's composite.

@@ -15,8 +15,8 @@ namespace flagos::ops {
 //  - Not for fake or wrapped tensors, under a mode, or with forward-mode tangents: then PyTorch's composite runs on the
 //    flagos tensors as it would without us.
 //  - Not with a CUDA target where a gradient is wanted: with a PrivateUse1 backend registered, a backward over CUDA
-//    tensors fails in the autograd engine (pytorch issue 161129). What the target would give to cuDNN still goes there:
-//    batch_norm.h, cudnn_composites.h.
+//    tensors fails in the autograd engine (pytorch issue 161129). What batch_norm and grid_sampler would give to cuDNN
+//    still goes there: batch_norm.h, grid_sampler.h.
 
 // Runs `op` with the arguments on `stack` so, and puts the results there, on the calling thread. False, with nothing
 // done, where the Note says not.

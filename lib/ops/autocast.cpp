@@ -6,10 +6,11 @@
 #include <torch/library.h>
 
 #include <deque>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "device/target_constants.h"
-#include "ops/as_target.h"
 
 namespace flagos::ops {
 namespace {
@@ -71,40 +72,59 @@ void register_lists(torch::Library& m) {
 }
 
 // Note [The CPU's other operators]
-// PyTorch's public lists are CUDA's. The CPU's autocast treats some ninety operators more (losses, fft_*, linalg_*),
-// whose lists are in a source file. Those run whole on the CPU's own tensors, with the CPU's autocast on, by the
-// differentiable casts of as_target.h.
-class CpuAutocast {
- public:
-  CpuAutocast()
-      : enabled_(at::autocast::is_autocast_enabled(at::kCPU)), dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, at::autocast::get_autocast_dtype(at::kPrivateUse1));
-  }
-  ~CpuAutocast() {
-    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
-    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
-  }
-  CpuAutocast(const CpuAutocast&) = delete;
-  CpuAutocast& operator=(const CpuAutocast&) = delete;
-  CpuAutocast(CpuAutocast&&) = delete;
-  CpuAutocast& operator=(CpuAutocast&&) = delete;
+// PyTorch's public lists are CUDA's. The CPU's autocast treats some ninety operators more, whose lists are in a source
+// file; which they are the dispatcher tells, and what is done with them this: all run in float32 but for these. (Torch
+// 2.11: aten/src/ATen/autocast_mode.cpp, TORCH_LIBRARY_IMPL(aten, AutocastCPU). Convolutions with named padding and
+// their like compose operators that are treated themselves.)
+enum class CpuPolicy { kFloat32, kLowerPrecision, kWidest };
 
- private:
-  bool enabled_;
-  at::ScalarType dtype_;
-};
+CpuPolicy cpu_policy(const c10::OperatorName& name) {
+  static const std::set<std::string_view> kLower = {
+      "aten::_addmm_activation", "aten::_native_multi_head_attention", "aten::conv1d", "aten::conv2d", "aten::conv3d",
+      "aten::mkldnn_rnn_layer"};
+  static const std::set<std::string_view> kPromoted = {"aten::cat", "aten::stack", "aten::index_copy"};
+  if (kLower.contains(name.name)) {
+    return CpuPolicy::kLowerPrecision;
+  }
+  return kPromoted.contains(name.name) ? CpuPolicy::kWidest : CpuPolicy::kFloat32;
+}
 
-void run_under_cpu_autocast(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+// The dtype that the tensors among `arguments` are cast to.
+at::ScalarType dtype_for(CpuPolicy policy, c10::ArrayRef<c10::IValue> arguments) {
+  const at::ScalarType lower = at::autocast::get_autocast_dtype(at::kPrivateUse1);
+  if (policy == CpuPolicy::kFloat32) {
+    return at::kFloat;
+  }
+  at::ScalarType dtype = lower;
+  for (const c10::IValue& argument : arguments) {
+    if (policy == CpuPolicy::kWidest && argument.isTensor()) {
+      dtype = at::autocast::prioritize(dtype, argument.toTensor(), at::kPrivateUse1);
+    } else if (policy == CpuPolicy::kWidest && argument.isTensorList()) {
+      dtype = at::autocast::prioritize(dtype, argument.toTensorVector(), at::kPrivateUse1);
+    }
+  }
+  return dtype;
+}
+
+c10::IValue cast(const c10::IValue& value, at::ScalarType dtype) {
+  if (value.isTensor()) {
+    return at::autocast::cached_cast(dtype, value.toTensor(), at::kPrivateUse1);
+  }
+  if (value.isTensorList()) {
+    return at::autocast::cached_cast(dtype, value.toTensorVector(), at::kPrivateUse1);
+  }
+  return value;
+}
+
+void run_with_the_cpus_policy(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard below(c10::DispatchKey::AutocastPrivateUse1);
-  bool done = false;
-  {
-    const CpuAutocast autocast;
-    done = try_on_target(op, *stack);
+  const size_t count = op.schema().arguments().size();
+  const auto arguments = torch::jit::last(*stack, count);
+  const at::ScalarType dtype = dtype_for(cpu_policy(op.operator_name()), arguments);
+  for (size_t i = stack->size() - count; i < stack->size(); ++i) {
+    (*stack)[i] = cast((*stack)[i], dtype);
   }
-  if (!done) {  // fake or wrapped tensors: as without autocast
-    op.callBoxed(*stack);
-  }
+  op.callBoxed(*stack);
 }
 
 void register_the_cpus_others(std::deque<c10::RegistrationHandleRAII>& registrations) {
@@ -114,7 +134,7 @@ void register_the_cpus_others(std::deque<c10::RegistrationHandleRAII>& registrat
     if (op.has_value() && !op->hasKernelForDispatchKey(c10::DispatchKey::AutocastPrivateUse1)) {
       registrations.push_back(
           dispatcher.registerImpl(name, c10::DispatchKey::AutocastPrivateUse1,
-                                  c10::KernelFunction::makeFromBoxedFunction<&run_under_cpu_autocast>(), std::nullopt,
+                                  c10::KernelFunction::makeFromBoxedFunction<&run_with_the_cpus_policy>(), std::nullopt,
                                   nullptr, "libflagos, the CPU's autocast"));
     }
   }

@@ -231,17 +231,8 @@ class Collective final : public c10::OperatorKernel {
   uint32_t id_;
 };
 
-struct NoWarnings final : c10::WarningHandler {
-  void process(const c10::Warning& /*warning*/) override {}
-};
-
-// c10 warns, once in a process, when a kernel takes another's place. Here that is meant: the warning is neither shown
-// nor used up.
 void register_collective(const kernel::OpContext& context, const c10::KernelFunction& native, size_t group,
                          DispatchKey key) {
-  NoWarnings none;
-  const c10::WarningUtils::WarningHandlerGuard quiet(&none);
-  const c10::WarningUtils::WarnAlways always;
   kernel::register_kernel(
       context, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Collective>(native, group, context.id)), key);
 }

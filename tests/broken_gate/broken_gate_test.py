@@ -28,8 +28,11 @@ def run(key: str, *arguments: str) -> tuple[int, dict]:
 
 
 class BrokenGate(unittest.TestCase):
-    OPS = ("add.Tensor", "mul.Tensor", "sub.Tensor")
     KEYS = {"Conjugate": "conj", "Functionalize": "functionalize"}
+    OPS = ("add.Tensor", "mul.Tensor", "sub.Tensor")
+    # What a kernel below functionalization returns that was reached past the gate shows in a factory's result: there is
+    # no wrapper around it. Arguments in wrappers are never boxed, whatever the gate says.
+    SEEN_BY_VERIFY = {"Conjugate": OPS, "Functionalize": ("scalar_tensor",)}
 
     def test_the_libraries_are_there(self):
         for key in self.KEYS:
@@ -44,16 +47,17 @@ class BrokenGate(unittest.TestCase):
 
     def test_verify_names_operator_and_case(self):
         for key, case in self.KEYS.items():
-            code, found = run(key, "verify", *self.OPS)
+            ops = self.SEEN_BY_VERIFY[key]
+            code, found = run(key, "verify", *ops)
             rows = [row for row in found["results"] if row["equal"] is False]
-            self.assertEqual({(row["op"], row["case"]) for row in rows}, {(op, case) for op in self.OPS}, key)
+            self.assertEqual({(row["op"], row["case"]) for row in rows}, {(op, case) for op in ops}, key)
             self.assertIn("on_arrival", {row["arm_b"] for row in rows})
             self.assertTrue(all(f"--case {case}" in row["reproduce"] for row in rows))
             self.assertEqual(code, 1)
 
     def test_the_real_gate_passes_the_same(self):
         for command in ("check-op", "verify"):
-            code, found = run("", command, *self.OPS)
+            code, found = run("", command, *self.OPS, "scalar_tensor")
             self.assertEqual(code, 0, found["results"])
 
 

@@ -465,6 +465,18 @@ class Autocast(Case):
         self.assertEqual(dtypes(DEVICE), expected)
         self.assertEqual(expected[0], torch.bfloat16)
 
+    @unittest.skipIf(NATIVE != "cpu", "the policies are the CPU's")
+    def test_policies_that_only_the_cpu_has(self):
+        def run(d):
+            torch.manual_seed(0)
+            x, low = torch.randn(1, 3, 8, device=d), torch.randn(4, 4, device=d).bfloat16()
+            with torch.autocast(d, dtype=torch.bfloat16):
+                return [F.cross_entropy(low, torch.tensor([0, 1, 2, 3], device=d)), F.pad(x.bfloat16(), (1, 1), "reflect"),
+                        F.conv1d(x, torch.ones(2, 3, 3, device=d), padding="same"), torch.stack([low, low.float()]),
+                        torch.trace(low), F.dropout(low, 0.3), torch.index_copy(low, 0, torch.tensor([1], device=d), low[:1])]
+
+        self.check(run)
+
     def test_other_devices_autocast_leaves_flagos_alone(self):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             a = torch.ones(2, 2, device=DEVICE)

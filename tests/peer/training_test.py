@@ -12,6 +12,8 @@ from pathlib import Path
 import flagos
 
 NATIVE = flagos.target()
+# On CUDA: LSTM with gradients runs aten's own cells, where CUDA runs cuDNN's (lib/ops/as_target.h says why).
+KNOWN = {"cuda": {"recurrent"}}.get(NATIVE, set())
 
 
 def arm(device: str, **variables: str) -> dict[str, str]:
@@ -32,7 +34,10 @@ class Training(unittest.TestCase):
     def compare(self, got: dict[str, str]) -> None:
         for model, expected in self.native.items():
             with self.subTest(model):
-                self.assertEqual(got[model], expected)
+                if model in KNOWN:
+                    self.assertNotEqual(got[model], expected, "equal, though it is listed as one that cannot be")
+                else:
+                    self.assertEqual(got[model], expected)
 
     def test_native_repeats_itself(self):
         self.assertEqual(self.native, arm(NATIVE, FLAGOS_DISABLE="1"))

@@ -70,12 +70,13 @@ class DeviceTimer final : public SliceTimer {
     settle();
     c10::Event begin = event();
     c10::Event end = event();
-    plug(static_cast<size_t>(std::ceil(expected_ns_ * static_cast<double>(runs) * kSpare / plug_ns_)));
+    const double wanted_ns = std::min(expected_ns_ * static_cast<double>(runs) * kSpare, kLongestPlugNs);
+    plug(static_cast<size_t>(std::ceil(wanted_ns / plug_ns_)));
     begin.record(stream());
     const double host = run_on_host(sequence, arm, runs, extra_ns) / static_cast<double>(runs);
     end.record(stream());
     end.synchronize();
-    expected_ns_ = std::max(expected_ns_ * 0.9, host);
+    expected_ns_ = host;  // the first run of an operator, which loads its kernels, says nothing of the next
     return {host, begin.elapsedTime(end) * 1e6 / static_cast<double>(runs)};
   }
 
@@ -87,6 +88,7 @@ class DeviceTimer final : public SliceTimer {
   static constexpr size_t kWarmUp = 8;
   static constexpr double kSpare = 1.5;
   static constexpr double kFirstGuessNs = 20000;
+  static constexpr double kLongestPlugNs = 5e6;
 
   c10::Event event() const { return {target_.type(), c10::EventFlag::BACKEND_DEFAULT}; }
   c10::Stream stream() const { return guard_.getStream(target_); }

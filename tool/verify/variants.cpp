@@ -171,8 +171,9 @@ int64_t leading_size(const Stack& arguments) {
 
 bool becomes_zero(const at::Tensor& tensor, bool mutated) { return !mutated && is_floating(tensor); }
 
+// A factory has no tensor to be wrapped; under functionalization its result is.
 bool has_tensor_for(Variant variant, Stack& arguments, const c10::FunctionSchema& schema) {
-  bool found = false;
+  bool found = variant == Variant::kFunctionalize && schema.argumentIndexWithName("device").has_value();
   change_tensors(arguments, schema, [&](const at::Tensor& tensor, bool mutated) {
     found |= variant == Variant::kFunctionalize || becomes_zero(tensor, mutated);
     return tensor;
