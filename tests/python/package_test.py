@@ -9,6 +9,7 @@ import unittest
 
 import torch
 import torch.utils.checkpoint
+import torch.utils.data
 
 import flagos
 
@@ -87,6 +88,21 @@ class DeviceTest(unittest.TestCase):
             self.assertIn("keeps no statistics", DEVICE.memory_summary())
             with self.assertRaisesRegex(RuntimeError, r"get_device_capability\(\) is not available on the CPU target"):
                 DEVICE.get_device_capability()
+
+
+    def test_accelerator_memory_functions(self) -> None:
+        self.assertEqual(torch.accelerator.memory_allocated(), DEVICE.memory_allocated())
+        torch.accelerator.empty_cache()
+        torch.accelerator.reset_peak_memory_stats()
+
+    def test_pinned_memory_is_known_again(self) -> None:
+        plain = torch.arange(4.0)
+        pinned = plain.pin_memory()
+        self.assertTrue(pinned.is_pinned())
+        self.assertFalse(plain.is_pinned())
+        self.assertTrue(torch.equal(pinned.to("flagos", non_blocking=True).cpu(), plain))
+        loader = torch.utils.data.DataLoader(plain, batch_size=2, pin_memory=True)
+        self.assertTrue(all(batch.is_pinned() for batch in loader))
 
 
 class HooksTest(unittest.TestCase):
