@@ -163,14 +163,7 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
 }
 
-void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
-  if (!try_on_target(op, *stack)) {
-    run_composite(op, *stack);
-  }
-}
-
-}  // namespace
-
+// False, with nothing done, where the Note says not.
 bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t count = op.schema().arguments().size();
   const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
@@ -188,6 +181,14 @@ bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   return true;
 }
+
+void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  if (!try_on_target(op, *stack)) {
+    run_composite(op, *stack);
+  }
+}
+
+}  // namespace
 
 void register_as_target() {
   auto& dispatcher = c10::Dispatcher::singleton();

@@ -1,9 +1,6 @@
 // Composite operators that branch on the device type, run whole on the target.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/stack.h>
-
 namespace flagos::ops {
 
 // Note [Composites that ask for the device]
@@ -17,10 +14,6 @@ namespace flagos::ops {
 //  - Not with a CUDA target where a gradient is wanted: with a PrivateUse1 backend registered, a backward over CUDA
 //    tensors fails in the autograd engine (pytorch issue 161129). What batch_norm and grid_sampler would give to cuDNN
 //    still goes there: batch_norm.h, grid_sampler.h.
-
-// Runs `op` with the arguments on `stack` so, and puts the results there, on the calling thread. False, with nothing
-// done, where the Note says not.
-bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
 // Registers the operators. Called once, while the library is loaded.
 void register_as_target();
