@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from documents import Document, Row, number, text
-from parts import Section, component, folded, heading, paragraph, plain_table, table_data
+from parts import Section, component, folded, heading, paragraph, plain_table, section_for, table_data
 
 VERDICTS = ["SLOWER", "FASTER", "SAME", "INCONCLUSIVE"]
 SAME_WITHIN = 0.01  # SAME needs the whole interval within this
@@ -38,14 +38,7 @@ LEFT_OUT = [
 
 
 def ab_bench_sections(documents: list[Document]) -> list[Section]:
-    if not documents:
-        return []
-    html, data = "", {}
-    for document in documents:
-        part, of_document = _part(document)
-        html += part
-        data.update(of_document)
-    return [Section("Speed", html, data)]
+    return section_for("Speed", documents, _part)
 
 
 def _part(document: Document) -> tuple[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from documents import Document, text
-from parts import Section, component, folded, heading, paragraph, table_data, tiles
+from parts import Section, component, folded, heading, paragraph, section_for, table_data, tiles
 
 COLUMNS = [
     ("op", "op", "code"),
@@ -18,29 +18,29 @@ COLUMNS = [
 
 
 def check_op_sections(documents: list[Document]) -> list[Section]:
-    if not documents:
-        return []
-    html, data = "", {}
-    for document in documents:
-        key = document.key
-        heat = _patterns(document)
-        disagreements = [row for row in document.results if row.get("agrees") is False]
-        errors = [row for row in document.results if row.get("verdict") == "error"]
-        html += heading(3, document.title) + tiles(_counts(document, heat, len(disagreements)))
-        html += heading(4, "Verdicts by situation")
-        html += paragraph("Operators with the same verdict in every situation share a line. Press a line for names.")
-        html += component("heat", f"{key}-heat", f"Verdicts by operator and situation, {document.title}")
-        data[f"{key}-heat"] = heat
-        html += heading(4, "Disagreements of prediction and observation")
-        if disagreements:
-            data[f"{key}-disagreements"] = table_data(COLUMNS, disagreements)
-            html += component("table", f"{key}-disagreements", f"Disagreements, {document.title}")
-        else:
-            html += paragraph("None.")
-        if errors:
-            data[f"{key}-errors"] = table_data(COLUMNS, errors)
-            html += folded(f"Calls that threw ({len(errors)})", component("table", f"{key}-errors", "Calls that threw"))
-    return [Section("Fast path by situation", html, data)]
+    return section_for("Fast path by situation", documents, _part)
+
+
+def _part(document: Document) -> tuple[str, dict[str, Any]]:
+    key = document.key
+    heat = _patterns(document)
+    disagreements = [row for row in document.results if row.get("agrees") is False]
+    errors = [row for row in document.results if row.get("verdict") == "error"]
+    data: dict[str, Any] = {f"{key}-heat": heat}
+    html = heading(3, document.title) + tiles(_counts(document, heat, len(disagreements)))
+    html += heading(4, "Verdicts by situation")
+    html += paragraph("Operators with the same verdict in every situation share a line. Press a line for names.")
+    html += component("heat", f"{key}-heat", f"Verdicts by operator and situation, {document.title}")
+    html += heading(4, "Disagreements of prediction and observation")
+    if disagreements:
+        data[f"{key}-disagreements"] = table_data(COLUMNS, disagreements)
+        html += component("table", f"{key}-disagreements", f"Disagreements, {document.title}")
+    else:
+        html += paragraph("None.")
+    if errors:
+        data[f"{key}-errors"] = table_data(COLUMNS, errors)
+        html += folded(f"Calls that threw ({len(errors)})", component("table", f"{key}-errors", "Calls that threw"))
+    return html, data
 
 
 def _patterns(document: Document) -> dict[str, Any]:

@@ -5,9 +5,9 @@ import math
 import re
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
-from documents import Row, text
+from documents import Document, Row, text
 
 
 @dataclass
@@ -21,6 +21,19 @@ class Section:
     @property
     def anchor(self) -> str:
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+def section_for(title: str, documents: list[Document],
+                part: Callable[[Document], tuple[str, dict[str, Any]]]) -> list[Section]:
+    """One section of the parts of all `documents`, one below the other; none when there are no documents."""
+    if not documents:
+        return []
+    section = Section(title, "")
+    for document in documents:
+        html, data = part(document)
+        section.html += html
+        section.data.update(data)
+    return [section]
 
 
 def paragraph(words: str, kind: str = "") -> str:

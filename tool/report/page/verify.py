@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from documents import Document, Row, text
-from parts import Section, component, folded, heading, paragraph, table_data, tiles
+from parts import Section, component, folded, heading, paragraph, section_for, table_data, tiles
 
 COLUMNS = [
     ("op", "op", "code"),
@@ -35,14 +35,7 @@ LEFT_OUT = [
 
 
 def verify_sections(documents: list[Document]) -> list[Section]:
-    if not documents:
-        return []
-    html, data = "", {}
-    for document in documents:
-        part, of_document = _part(document)
-        html += part
-        data.update(of_document)
-    return [Section("Results: on, off and native", html, data)]
+    return section_for("Results: on, off and native", documents, _part)
 
 
 def _part(document: Document) -> tuple[str, dict[str, Any]]:
