@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "boxing/tensor_impl_members.h"
+#include "boxing/alias_inline.h"
 
 namespace flagos::boxing {
 namespace {
@@ -24,17 +24,31 @@ Alias* Alias::create() {
   return alias;
 }
 
-void Alias::destroy() noexcept { std::optional<at::Tensor> last = std::exchange(self_, std::nullopt); }
+void Alias::destroy_free() noexcept {
+  forget_borrowed(storage_);
+  forget_borrowed(version_counter_);
+  self_.reset();
+}
 
-void Alias::own_references() {
-  if (!owns_references_) {
-    c10::Storage owned(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage_.unsafeGetStorageImpl()));
-    StorageTraits::destroyBorrow(storage_);
-    storage_ = std::move(owned);
+void Alias::bind(c10::TensorImpl* source, const at::Tensor* caller) {
+  if (((source->*Members::key_set).raw_repr() & kNamedBit) != 0) {
+    copy_generic_tensor_metadata(source, this);  // the only way to the names
+  } else {
+    copy_metadata(this, source);
+    drop_custom_answers();
+  }
+  bind_common(source, caller);
+}
+
+void Alias::own_references() noexcept {
+  if (!owns_storage_) {
+    own_storage();
+  }
+  if (!owns_version_) {
     c10::VariableVersion counted(version_counter_);  // the copy counts
-    end_borrowed_version(version_counter_);
+    forget_borrowed(version_counter_);
     version_counter_ = std::move(counted);
-    owns_references_ = true;
+    owns_version_ = true;
   }
 }
 
@@ -52,7 +66,7 @@ void Alias::write_back_changes() {
 
 void Alias::leave() noexcept {
   own_references();
-  destroy();
+  self_.reset();
 }
 
 void retag_as_flagos(c10::TensorImpl* impl) noexcept {

@@ -18,27 +18,29 @@ namespace flagos::boxing {
 // no handle and counts no reference.
 //  - A read-only argument's storage and version counter are borrowed: held without a reference, since the caller keeps
 //    them alive. Views that a kernel makes of the alias share both, as they would natively.
-//  - A mutated argument's are owned, because set_() and its kin replace them.
+//  - A mutated argument's storage is owned, because set_() and its kin replace it.
+//  - A free alias still holds what it borrowed last, and nothing looks at that: bind() writes over it.
 //  - After the call an alias that somebody kept (a second reference, a PyObject, autograd or extra meta) is given real
 //    references and left to whoever kept it; otherwise it goes back to the pool.
 class Alias final : public c10::TensorImpl {
  public:
-  // A new alias with no source. It owns itself through tensor(); destroy() gives that reference up.
+  // A new alias with no source. It owns itself through tensor(); destroy_free(), for one that is not bound, gives that
+  // reference up.
   static Alias* create();
-  void destroy() noexcept;
+  void destroy_free() noexcept;
 
-  // Makes this the alias of `source`. Storage is borrowed unless `mutated`.
-  void bind(c10::TensorImpl* source, bool mutated);
-  // Turns a read-only binding into a mutated one (the same tensor passed as input and as out).
-  void make_mutated();
+  // Makes this free alias the read-only one of `source`. `caller` is the caller's handle of it, for results that are
+  // references to an argument, or null. Throws std::bad_alloc for names and for six and more dimensions.
+  void bind(c10::TensorImpl* source, const at::Tensor* caller);
+  // The same, for a source that can_bind_inline(): no names and few dimensions.
+  void bind_inline(c10::TensorImpl* source, const at::Tensor* caller) noexcept;
+  bool can_bind_inline(const c10::TensorImpl& source) const noexcept;
+  // For an argument that the call may change.
+  void make_mutated() noexcept;
   // Takes references to what is borrowed, for a source that may end before the alias is unbound.
-  void own_references();
+  void own_references() noexcept;
   // Copies what the call changed (storage, sizes, strides, offset, dtype, conj/neg bits, names) to the source.
-  void write_back() {
-    if (C10_UNLIKELY(metadata_changed())) {
-      write_back_changes();
-    }
-  }
+  void write_back();
   // Ends the binding. True: back to the pool. False: someone kept the alias; it has been made independent.
   bool unbind() noexcept;
 
@@ -47,26 +49,30 @@ class Alias final : public c10::TensorImpl {
   c10::TensorImpl* source() const noexcept { return source_; }
   bool mutated() const noexcept { return mutated_; }
 
-  // The caller's handle, for results that are references to an argument; null when the argument has no such handle.
+  // The next mutated alias of the same frame.
+  Alias* next_mutated = nullptr;
+  // The caller's handle; see bind().
   const at::Tensor* handle = nullptr;
-  // The next alias of the same call, and of the same bucket of the duplicate index (see Frame).
-  Alias* next = nullptr;
+  // The next alias of the same bucket of the duplicate index, and the frame that put it there (see Frame).
   Alias* bucket_next = nullptr;
-  const void* frame = nullptr;  // the frame that indexed it
-  bool indexed = false;
+  const void* frame = nullptr;
 
  private:
   Alias();
   bool metadata_changed() const noexcept;
   bool kept() const noexcept;
   void write_back_changes();
+  void bind_common(c10::TensorImpl* source, const at::Tensor* caller) noexcept;
+  void drop_custom_answers() noexcept;
+  void own_storage() noexcept;
   void leave() noexcept;  // to whoever kept it
 
   std::optional<at::Tensor> self_;
   c10::TensorImpl* source_ = nullptr;
   uint64_t bound_keys_ = 0;
   bool mutated_ = false;
-  bool owns_references_ = false;
+  bool owns_storage_ = false;
+  bool owns_version_ = false;
 };
 
 // Gives `impl` the flagos keys and device, in place; `impl` must be a target tensor that nobody else holds.

@@ -51,7 +51,7 @@ struct Argument {
 
 template <bool Mutated>
 struct Argument<const at::Tensor&, Mutated> {
-  Argument(Frame& frame, const at::Tensor& value) : boxed_(frame.box(value, Mutated)) {}
+  Argument(Frame& frame, const at::Tensor& value) : boxed_(frame.box<Mutated>(value)) {}
   const at::Tensor& get() { return boxed_; }
 
  private:
@@ -60,7 +60,7 @@ struct Argument<const at::Tensor&, Mutated> {
 
 template <bool Mutated>
 struct Argument<at::Tensor&, Mutated> {
-  Argument(Frame& frame, at::Tensor& value) : boxed_(const_cast<at::Tensor&>(frame.box(value, true))) {}
+  Argument(Frame& frame, at::Tensor& value) : boxed_(const_cast<at::Tensor&>(frame.box<true>(value))) {}
   at::Tensor& get() { return boxed_; }
 
  private:
@@ -108,7 +108,7 @@ template <bool Mutated>
 struct Argument<at::TensorList, Mutated> {
   Argument(Frame& frame, at::TensorList value) : boxed_(value.size()) {
     for (const at::Tensor& tensor : value) {
-      boxed_.push_back(frame.box(tensor, Mutated));
+      boxed_.push_back(frame.box<Mutated>(tensor));
     }
   }
   at::TensorList get() { return boxed_.view(); }
@@ -126,7 +126,7 @@ struct Argument<const at::ITensorListRef&, Mutated> {
       kept_.push_back(tensor);
     }
     for (const at::Tensor& tensor : kept_) {
-      handles_.push_back(frame.box(tensor, Mutated));
+      handles_.push_back(frame.box<Mutated>(tensor));
     }
     boxed_ = at::ITensorListRef(handles_.view());
   }

@@ -1,5 +1,8 @@
 #include "boxing/frame.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "boxing/alias_inline.h"
@@ -13,65 +16,74 @@ size_t bucket_of(const c10::TensorImpl* source) noexcept {
   return (address ^ (address >> 9)) % ThreadState::kIndexBuckets;
 }
 
+// A free alias for the top of the stack, with room for it.
+C10_NOINLINE void grow(ThreadState& state) {
+  if (state.made == state.room) {
+    const uint32_t room = std::max<uint32_t>(16, state.room * 2);
+    auto* const aliases = static_cast<Alias**>(std::realloc(state.aliases, room * sizeof(Alias*)));
+    if (aliases == nullptr) {
+      throw std::bad_alloc();
+    }
+    state.aliases = aliases;
+    state.room = room;
+  }
+  state.aliases[state.made] = Alias::create();
+  ++state.made;
+}
+
+// The alias at `slot`, no longer bound, was kept by somebody: another free one takes its place.
+C10_NOINLINE void replace_kept(ThreadState& state, uint32_t slot) noexcept {
+  state.aliases[slot] = state.aliases[--state.made];
+}
+
 }  // namespace
 
-Frame::~Frame() {
-  // Newest first, so that each indexed alias is the top of its bucket.
-  for (Alias* alias = first_; alias != nullptr;) {
-    Alias* const next = alias->next;
-    if (alias->indexed) {
-      state_.index[bucket_of(alias->source())] = alias->bucket_next;
-      alias->indexed = false;
-    }
-    if (alias->unbind()) {
-      if (C10_LIKELY(state_.pooled < ThreadState::kMaxPooled)) {
-        alias->next = state_.pool;
-        state_.pool = alias;
-        ++state_.pooled;
-      } else {
-        alias->destroy();
-      }
-    }
-    --state_.bound;
-    alias = next;
+void Frame::unbind_all() noexcept {
+  if (C10_UNLIKELY(state_.bound - base_ > kScan)) {
+    unbind_indexed();
   }
-  while (C10_UNLIKELY(special_ != nullptr)) {
+  for (uint32_t i = state_.bound; i != base_;) {
+    --i;
+    if (C10_UNLIKELY(!state_.aliases[i]->unbind())) {
+      replace_kept(state_, i);
+    }
+  }
+  state_.bound = base_;
+}
+
+// Takes the aliases beyond the first kScan out of the index, newest first: each is the top of its bucket.
+C10_NOINLINE void Frame::unbind_indexed() noexcept {
+  while (state_.bound - base_ > kScan) {
+    Alias* const alias = state_.aliases[--state_.bound];
+    state_.index[bucket_of(alias->source())] = alias->bucket_next;
+    if (!alias->unbind()) {
+      replace_kept(state_, state_.bound);
+    }
+  }
+  while (state_.made > std::max(ThreadState::kMaxPooled, state_.bound)) {
+    state_.aliases[--state_.made]->destroy_free();
+  }
+}
+
+C10_NOINLINE void Frame::delete_special() noexcept {
+  while (special_ != nullptr) {
     delete std::exchange(special_, special_->next);
   }
 }
 
-inline Alias* Frame::acquire() {
-  Alias* alias = state_.pool;
-  if (C10_LIKELY(alias != nullptr)) {
-    state_.pool = alias->next;
-    --state_.pooled;
-    return alias;
-  }
-  return Alias::create();
-}
-
-inline Alias* Frame::find_source(const c10::TensorImpl* source) const noexcept {
-  if (C10_LIKELY(count_ <= kScan)) {
-    for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
-      if (alias->source() == source) {
-        return alias;
-      }
+Alias* Frame::find_source(const c10::TensorImpl* source) const noexcept {
+  auto* alias = first();
+  for (auto* const end = std::min(last(), first() + kScan); alias != end; ++alias) {
+    if ((*alias)->source() == source) {
+      return *alias;
     }
+  }
+  if (alias == last()) {
     return nullptr;
   }
-  return find_indexed(source);
-}
-
-// Beyond kScan aliases: the later ones are in the index, the first kScan at the end of the list.
-Alias* Frame::find_indexed(const c10::TensorImpl* source) const noexcept {
-  for (Alias* alias = state_.index[bucket_of(source)]; alias != nullptr; alias = alias->bucket_next) {
-    if (alias->source() == source && alias->frame == this) {
-      return alias;
-    }
-  }
-  for (Alias* alias = last_scanned_; alias != nullptr; alias = alias->next) {
-    if (alias->source() == source) {
-      return alias;
+  for (Alias* indexed = state_.index[bucket_of(source)]; indexed != nullptr; indexed = indexed->bucket_next) {
+    if (indexed->source() == source && indexed->frame == this) {
+      return indexed;
     }
   }
   return nullptr;
@@ -81,43 +93,101 @@ void Frame::insert_in_index(Alias* alias) noexcept {
   Alias*& bucket = state_.index[bucket_of(alias->source())];
   alias->bucket_next = std::exchange(bucket, alias);
   alias->frame = this;
-  alias->indexed = true;
 }
 
-inline Alias* Frame::alias(c10::TensorImpl* source, bool mutated) {
-  Alias* alias = find_source(source);
-  if (alias == nullptr) {
-    alias = acquire();
-    alias->bind(source, mutated);
-    alias->next = std::exchange(first_, alias);
-    ++state_.bound;
-    if (C10_UNLIKELY(++count_ >= kScan)) {
-      count_ == kScan ? static_cast<void>(last_scanned_ = alias) : insert_in_index(alias);
+// Binds a free alias in the usual case, without a call: the source is not bound yet, one of the first kScan, and plain.
+// False: nothing is done.
+[[gnu::always_inline]] inline bool Frame::bind_at_once(Alias*& alias, c10::TensorImpl* source,
+                                                       const at::Tensor* handle) {
+  const uint32_t bound = state_.bound;
+  if (C10_UNLIKELY(bound == state_.made || bound - base_ >= kScan)) {
+    return false;
+  }
+  Alias* const* const aliases = state_.aliases;
+  for (uint32_t i = base_; i != bound; ++i) {
+    if (C10_UNLIKELY(aliases[i]->source() == source)) {
+      return false;
     }
-    keys_ |= alias->key_set().raw_repr();
-  } else if (mutated && !alias->mutated()) {
-    alias->make_mutated();
+  }
+  alias = aliases[bound];
+  if (C10_UNLIKELY(!alias->can_bind_inline(*source))) {
+    return false;
+  }
+  alias->bind_inline(source, handle);
+  keys_ |= alias->key_set().raw_repr();
+  state_.bound = bound + 1;
+  return true;
+}
+
+// The same in all cases. Throws std::bad_alloc.
+C10_NOINLINE Alias* Frame::bind(c10::TensorImpl* source, const at::Tensor* handle) {
+  if (Alias* const found = find_source(source)) {
+    if (handle != nullptr) {
+      found->handle = handle;
+    }
+    return found;
+  }
+  if (state_.bound == state_.made) {
+    grow(state_);
+  }
+  Alias* const alias = state_.aliases[state_.bound];
+  alias->bind(source, handle);
+  keys_ |= alias->key_set().raw_repr();
+  if (++state_.bound - base_ > kScan) {
+    insert_in_index(alias);
   }
   return alias;
 }
+
+[[gnu::always_inline]] inline void Frame::mark_mutated(Alias* alias) noexcept {
+  if (C10_LIKELY(!alias->mutated())) {
+    alias->make_mutated();
+    alias->next_mutated = std::exchange(mutated_, alias);
+  }
+}
+
+template <bool Mutated>
+C10_NOINLINE const at::Tensor& Frame::box_unusual(const at::Tensor& tensor) {
+  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  if (!is_boxable(*source)) {
+    const auto* special = not_boxable(tensor, Mutated, &tensor);
+    return special != nullptr ? **special : tensor;
+  }
+  Alias* const boxed = bind(source, &tensor);
+  if constexpr (Mutated) {
+    mark_mutated(boxed);
+  }
+  return boxed->tensor();
+}
+
+template <bool Mutated>
+const at::Tensor& Frame::box(const at::Tensor& tensor) {
+  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
+  Alias* boxed = nullptr;
+  if (C10_UNLIKELY(!is_boxable(*source) || !bind_at_once(boxed, source, &tensor))) {
+    return box_unusual<Mutated>(tensor);
+  }
+  if constexpr (Mutated) {
+    mark_mutated(boxed);
+  }
+  return boxed->tensor();
+}
+template const at::Tensor& Frame::box<false>(const at::Tensor& tensor);
+template const at::Tensor& Frame::box<true>(const at::Tensor& tensor);
 
 const std::optional<at::Tensor>* Frame::boxed(const at::Tensor& tensor, bool mutated) {
   c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
   if (C10_UNLIKELY(!is_boxable(*source))) {
     return not_boxable(tensor, mutated, nullptr);
   }
-  return &alias(source, mutated)->optional();
-}
-
-const at::Tensor& Frame::box(const at::Tensor& tensor, bool mutated) {
-  c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
-  if (C10_UNLIKELY(!is_boxable(*source))) {
-    const auto* special = not_boxable(tensor, mutated, &tensor);
-    return special != nullptr ? **special : tensor;
+  Alias* boxed = nullptr;
+  if (C10_UNLIKELY(!bind_at_once(boxed, source, nullptr))) {
+    boxed = bind(source, nullptr);
   }
-  Alias* const boxed = alias(source, mutated);
-  boxed->handle = &tensor;
-  return boxed->tensor();
+  if (mutated) {
+    mark_mutated(boxed);
+  }
+  return &boxed->optional();
 }
 
 const at::Tensor& Frame::box_temporary(const at::Tensor& tensor) {
@@ -126,7 +196,7 @@ const at::Tensor& Frame::box_temporary(const at::Tensor& tensor) {
     const auto* special = not_boxable(tensor, /*mutated=*/false, nullptr);
     return special != nullptr ? **special : tensor;
   }
-  Alias* const boxed = alias(source, /*mutated=*/false);
+  Alias* const boxed = bind(source, nullptr);
   boxed->own_references();
   return boxed->tensor();
 }
@@ -162,9 +232,9 @@ const std::optional<at::Tensor>* Frame::boxed_special(const at::Tensor& tensor, 
 }
 
 c10::TensorImpl* Frame::source_of(const c10::TensorImpl* impl) const noexcept {
-  for (const Alias* alias = first_; alias != nullptr; alias = alias->next) {
-    if (alias == impl) {
-      return alias->source();
+  for (auto* alias = first(); alias != last(); ++alias) {
+    if (*alias == impl) {
+      return (*alias)->source();
     }
   }
   for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
@@ -176,11 +246,16 @@ c10::TensorImpl* Frame::source_of(const c10::TensorImpl* impl) const noexcept {
 }
 
 const at::Tensor* Frame::handle_of(const c10::TensorImpl* impl) const noexcept {
-  for (const Alias* alias = first_; alias != nullptr; alias = alias->next) {
-    if (alias == impl) {
-      return alias->handle;
+  Alias* const* const aliases = state_.aliases;
+  for (uint32_t i = base_, bound = state_.bound; i != bound; ++i) {
+    if (aliases[i] == impl) {
+      return aliases[i]->handle;
     }
   }
+  return C10_LIKELY(special_ == nullptr) ? nullptr : handle_of_special(impl);
+}
+
+C10_NOINLINE const at::Tensor* Frame::handle_of_special(const c10::TensorImpl* impl) const noexcept {
   for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
     if (alias->boxed->unsafeGetTensorImpl() == impl) {
       return alias->handle;
@@ -196,12 +271,15 @@ c10::Device Frame::box_device(c10::Device device) {
   return to_target_device(device);
 }
 
-void Frame::write_back() {
-  for (Alias* alias = first_; alias != nullptr; alias = alias->next) {
-    if (alias->mutated()) {
-      alias->write_back();
-    }
-  }
+void Frame::write_back_aliases() {
+  Alias* alias = mutated_;
+  do {
+    alias->write_back();
+    alias = alias->next_mutated;
+  } while (C10_UNLIKELY(alias != nullptr));
+}
+
+C10_NOINLINE void Frame::write_back_special() {
   for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
     if (alias->mutated) {
       alias->write_back();
@@ -211,7 +289,7 @@ void Frame::write_back() {
 
 C10_NOINLINE void Frame::throw_device_mismatch() const {
   TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
-              first_->source()->device(), " and ", bare_target_->device(), "!");
+              (*first())->source()->device(), " and ", bare_target_->device(), "!");
 }
 
 }  // namespace flagos::boxing

@@ -14,16 +14,25 @@
 namespace flagos::boxing {
 
 // Binds aliases for the arguments of one call and unbinds them when it ends, by return or by exception. Lives on the
-// stack of the thread that made it; frames of nested calls stack. It can't be moved, since results refer to it.
+// stack of the thread that made it; frames of nested calls stack, and so do their parts of the thread's aliases. It
+// can't be moved, since results refer to it.
 //
 // Note [One tensor, one alias]
-// A tensor passed twice gets the same alias, because kernels ask is_same(). Up to kScan aliases are searched in a
-// list; beyond that (tensor lists) each is also put in the thread's bucket index, so that 300 tensors cost 300 steps.
+// A tensor passed twice gets the same alias, because kernels ask is_same(). The first kScan aliases are searched one by
+// one; those after them (tensor lists) are in the thread's bucket index, so that 300 tensors cost 300 steps.
 // Buckets are stacks: a nested frame pushes and pops above its caller's entries, and knows its own by Alias::frame.
 class Frame {
  public:
-  explicit Frame(bool accepts_host_tensors) : state_(thread_state()), accepts_host_(accepts_host_tensors) {}
-  ~Frame();
+  explicit Frame(bool accepts_host_tensors)
+      : state_(thread_state()), base_(state_.bound), accepts_host_(accepts_host_tensors) {}
+  ~Frame() {
+    if (C10_LIKELY(state_.bound != base_)) {
+      unbind_all();
+    }
+    if (C10_UNLIKELY(special_ != nullptr)) {
+      delete_special();
+    }
+  }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
   Frame(Frame&&) = delete;
@@ -33,7 +42,8 @@ class Frame {
   // Adds the tensor's keys to the gate's. The handle lives as long as the frame.
   const std::optional<at::Tensor>* boxed(const at::Tensor& tensor, bool mutated);
   // The same as a reference, and remembers `tensor` as the caller's handle for results that are references.
-  const at::Tensor& box(const at::Tensor& tensor, bool mutated);
+  template <bool Mutated>
+  const at::Tensor& box(const at::Tensor& tensor);
   // Boxes a tensor that ends before the frame does. The tensor itself where there is nothing to box.
   const at::Tensor& box_temporary(const at::Tensor& tensor);
 
@@ -55,32 +65,48 @@ class Frame {
 
   // Throws the usual error if a flagos tensor was mixed with a bare target tensor of one or more dimensions.
   void check_devices() const {
-    if (C10_UNLIKELY(bare_target_ != nullptr) && !accepts_host_ && first_ != nullptr) {
+    if (C10_UNLIKELY(bare_target_ != nullptr) && !accepts_host_ && state_.bound != base_) {
       throw_device_mismatch();
     }
   }
   // Copies changed metadata of mutated arguments to the caller's tensors.
-  void write_back();
+  void write_back() {
+    if (C10_LIKELY(mutated_ != nullptr)) {
+      write_back_aliases();
+    }
+    if (C10_UNLIKELY(special_ != nullptr)) {
+      write_back_special();
+    }
+  }
 
  private:
   static constexpr uint32_t kScan = 8;
 
-  Alias* acquire();
-  Alias* alias(c10::TensorImpl* source, bool mutated);
+  Alias* const* first() const noexcept { return state_.aliases + base_; }
+  Alias* const* last() const noexcept { return state_.aliases + state_.bound; }
+  bool bind_at_once(Alias*& alias, c10::TensorImpl* source, const at::Tensor* handle);
+  Alias* bind(c10::TensorImpl* source, const at::Tensor* handle);
+  void mark_mutated(Alias* alias) noexcept;
+  template <bool Mutated>
+  const at::Tensor& box_unusual(const at::Tensor& tensor);
   const std::optional<at::Tensor>* boxed_special(const at::Tensor& tensor, bool mutated, const at::Tensor* handle);
   const std::optional<at::Tensor>* not_boxable(const at::Tensor& tensor, bool mutated, const at::Tensor* handle);
   Alias* find_source(const c10::TensorImpl* source) const noexcept;
-  Alias* find_indexed(const c10::TensorImpl* source) const noexcept;
+  const at::Tensor* handle_of_special(const c10::TensorImpl* impl) const noexcept;
   void insert_in_index(Alias* alias) noexcept;
+  void write_back_aliases();
+  void write_back_special();
+  void unbind_all() noexcept;
+  void unbind_indexed() noexcept;
+  void delete_special() noexcept;
   [[noreturn]] void throw_device_mismatch() const;
 
   ThreadState& state_;
-  Alias* first_ = nullptr;           // the latest bound, through Alias::next
-  Alias* last_scanned_ = nullptr;    // the kScan-th bound; it and those after it in the list are not indexed
+  Alias* mutated_ = nullptr;         // list through Alias::next_mutated
   SpecialAlias* special_ = nullptr;  // owned list
   const c10::TensorImpl* bare_target_ = nullptr;
   uint64_t keys_ = 0;
-  uint32_t count_ = 0;
+  const uint32_t base_;  // the first of this frame's aliases in the thread's
   bool foreign_device_ = false;
   bool accepts_host_;
 };

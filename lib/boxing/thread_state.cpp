@@ -1,6 +1,7 @@
 #include "boxing/thread_state.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -57,9 +58,10 @@ struct ThreadExit {
     if (state == nullptr) {
       return;
     }
-    while (state->pool != nullptr) {
-      std::exchange(state->pool, state->pool->next)->destroy();
+    while (state->made != 0) {
+      state->aliases[--state->made]->destroy_free();
     }
+    std::free(state->aliases);
     auto& all = registry();
     const std::lock_guard lock(all.mutex);
     std::erase(all.live, state);
@@ -74,7 +76,7 @@ struct ThreadExit {
 
 namespace detail {
 
-thread_local ThreadState* tls_state __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local ThreadState* tls_state __attribute__((tls_model("initial-exec"))) = nullptr;
 
 C10_NOINLINE ThreadState& make_thread_state() {
   static thread_local ThreadExit exit_guard;
@@ -87,6 +89,7 @@ C10_NOINLINE ThreadState& make_thread_state() {
     allocate_counters(all.ended);
   }
   all.live.push_back(state.get());
+  state->local_keys = &c10::impl::raw_local_dispatch_key_set;
   state->off.store(redispatch_switch::process_bits(), std::memory_order_relaxed);
   tls_state = state.release();
   return *tls_state;

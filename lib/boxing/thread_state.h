@@ -1,6 +1,8 @@
 // ThreadState: what a thread keeps between calls (the alias pool, its counters, its kill switch).
 #pragma once
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -16,17 +18,21 @@ namespace flagos {
 // threads can be summed and the process-wide switch can reach every thread.
 struct ThreadState {
   static constexpr size_t kIndexBuckets = 512;
-  static constexpr size_t kMaxPooled = 1024;
+  static constexpr uint32_t kMaxPooled = 1024;
   static constexpr size_t kReasons = static_cast<size_t>(Reason::kCount);
 
-  // The pool: a list through Alias::next. Never shared, hence no lock.
-  boxing::Alias* pool = nullptr;
-  size_t pooled = 0;
-  // Aliases bound by calls now running on this thread.
-  size_t bound = 0;
+  // The pool, a stack: calls now running on this thread have bound the first `bound` aliases, a nested call's above its
+  // caller's; those up to `made` are free. Never shared, hence no lock.
+  boxing::Alias** aliases = nullptr;
+  uint32_t bound = 0;
+  uint32_t made = 0;
+  uint32_t room = 0;  // slots allocated
 
   // Buckets of Frame's duplicate index, empty between calls.
   std::array<boxing::Alias*, kIndexBuckets> index{};
+
+  // This thread's dispatch-key sets. Through its address, reading them costs no call of __tls_get_addr.
+  const c10::impl::PODLocalDispatchKeySet* local_keys = nullptr;
 
   // 1 when the fast path is off for this thread: the override, or else the process-wide switch.
   std::atomic<uint8_t> off{0};
@@ -40,7 +46,8 @@ struct ThreadState {
 };
 
 namespace detail {
-extern thread_local ThreadState* tls_state __attribute__((tls_model("initial-exec")));
+// constinit: a reader need not ask whether it has been initialised.
+extern constinit thread_local ThreadState* tls_state __attribute__((tls_model("initial-exec")));
 ThreadState& make_thread_state();
 }  // namespace detail
 
@@ -49,7 +56,7 @@ inline ThreadState& thread_state() {
   return C10_LIKELY(state != nullptr) ? *state : detail::make_thread_state();
 }
 
-inline void count(std::atomic<uint64_t>& counter) noexcept {
+[[gnu::always_inline]] inline void count(std::atomic<uint64_t>& counter) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 

@@ -23,6 +23,7 @@ TargetConstants constants_for(c10::DeviceType type) {
   made.swap_bits = made.backend_bit | kPrivateUse1Bit;
   made.fast_limit = made.backend_bit << 1;
   made.has_index = type != c10::DeviceType::CPU;
+  made.index_mask = made.has_index ? 0 : -1;
   return made;
 }
 

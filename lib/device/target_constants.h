@@ -18,6 +18,7 @@ struct TargetConstants {
   uint64_t dense_keys = 0;   // DispatchKeySet(dense_key).raw_repr()
   uint64_t fast_limit = 0;   // see redispatch/gate.h
   bool has_index = false;    // whether the target's devices are numbered
+  int8_t index_mask = -1;    // or-ed to a device index: 0 where they are, else -1, which makes it "no index"
 };
 
 extern TargetConstants g_target;

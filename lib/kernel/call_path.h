@@ -14,7 +14,7 @@ bool takes_fast_path_slow(const OpContext& context, const boxing::Frame& frame, 
 // Whether this call may jump to the target's kernel; counts the answer. Throws on mixed devices.
 [[gnu::always_inline]] inline bool takes_fast_path(const OpContext& context, const boxing::Frame& frame) {
   frame.check_devices();
-  const uint64_t effective = effective_keys(frame.gate_keys());
+  const uint64_t effective = effective_keys(frame.gate_keys(), *frame.state().local_keys);
   const auto off = frame.state().off.load(std::memory_order_relaxed);
   const auto route = static_cast<uint8_t>(context.route.load(std::memory_order_relaxed));
   if (C10_LIKELY(is_fast(effective) && (off | route) == 0)) {

@@ -21,9 +21,9 @@ namespace flagos {
 //  - The common case is one comparison. DispatchKeySet keeps the backends in the low bits and the functionalities
 //    above them, Dense lowest. So `eff ^ Dense` is below `fast_limit`, the bit above the target's backend, iff Dense is
 //    there, no functionality above it is, and no backend outranks the target.
-inline uint64_t effective_keys(uint64_t keys) noexcept {
+inline uint64_t effective_keys(
+    uint64_t keys, const c10::impl::LocalDispatchKeySet& local = c10::impl::tls_local_dispatch_key_set()) noexcept {
   constexpr uint64_t ignored = keys::bits(c10::DispatchKey::BackendSelect);
-  const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
   // A backend bit is never excluded: DispatchKeySet::operator- keeps them too.
   const uint64_t kept = (keys | local.included_.raw_repr()) & (c10::full_backend_mask | ~local.excluded_.raw_repr());
   return kept & ~ignored;
