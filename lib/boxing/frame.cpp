@@ -1,5 +1,6 @@
 #include "boxing/frame.h"
 
+#include <exception>
 #include <utility>
 
 #include "boxing/alias_inline.h"
@@ -13,6 +14,17 @@ size_t bucket_of(const c10::TensorImpl* source) noexcept {
   return (address ^ (address >> 9)) % ThreadState::kIndexBuckets;
 }
 
+// A kernel that throws leaves what it had changed by then, a resized output for one, as it does natively.
+template <class AnyAlias>
+void write_back_if_thrown(AnyAlias& alias) noexcept {
+  if (C10_UNLIKELY(std::uncaught_exceptions() > 0)) {
+    try {
+      alias.write_back();
+    } catch (...) {  // the kernel's own error is the one to tell
+    }
+  }
+}
+
 }  // namespace
 
 Frame::~Frame() {
@@ -22,6 +34,9 @@ Frame::~Frame() {
     if (alias->indexed) {
       state_.index[bucket_of(alias->source())] = alias->bucket_next;
       alias->indexed = false;
+    }
+    if (alias->mutated()) {
+      write_back_if_thrown(*alias);
     }
     if (alias->unbind()) {
       if (C10_LIKELY(state_.pooled < ThreadState::kMaxPooled)) {
@@ -36,6 +51,9 @@ Frame::~Frame() {
     alias = next;
   }
   while (C10_UNLIKELY(special_ != nullptr)) {
+    if (special_->mutated) {
+      write_back_if_thrown(*special_);
+    }
     delete std::exchange(special_, special_->next);
   }
 }
