@@ -17,7 +17,7 @@ from typing import Any, Iterator
 
 from call_source import Call
 
-HANGS_AFTER = 20.0  # seconds without an answer; four arms of a small call take milliseconds
+HANGS_AFTER = 10.0  # seconds without an answer; four arms of a small call take milliseconds
 _ARMS = ("target", "target again", "on", "off")
 
 
@@ -39,6 +39,11 @@ class Child:
         self._end()
         self._progress.close()
         self._file.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's, while there is one."""
+        return self._process.pid if self._process is not None else None
 
     def _end(self) -> int:
         if self._process is None:

@@ -54,6 +54,8 @@ class Run:
     outcomes: collections.Counter = field(default_factory=collections.Counter)
     operators: set[str] = field(default_factory=set)
     known: collections.Counter = field(default_factory=collections.Counter)
+    unusable: collections.Counter = field(default_factory=collections.Counter)
+    of_target: collections.Counter = field(default_factory=collections.Counter)
     findings: dict[tuple, Finding] = field(default_factory=dict)
     position: int = 0
 
@@ -93,12 +95,15 @@ class Run:
         elif answer["outcome"] in ("finding", "crash", "hang"):
             answer = self.kept(key, answer, *drawn, checker)
         self.outcomes[answer["outcome"]] += 1
+        if answer["outcome"] == "unusable":
+            self.unusable[f"{answer['kind']}: {answer['detail'].splitlines()[0][:100] if answer['detail'] else ''}"] += 1
         if answer["outcome"] == "known":
             self.known[answer["reason"]] += 1
 
     def confirmed(self, answer: dict, call: Call, checker: Child) -> dict:
         """A crash again, in a fresh process; the target's own is not counted, nor one that does not come again."""
         if answer["arm"].startswith("target"):
+            self.of_target[f"{call['op']}: {answer['detail']}"] += 1
             return {**answer, "outcome": f"target {answer['kind']}"}
         again = checker.judge(call)
         if again["outcome"] in ("crash", "hang"):
@@ -122,6 +127,8 @@ class Run:
         counted = ", ".join(f"{n} {name}" for name, n in self.outcomes.most_common())
         lines = [f"# {sum(self.outcomes.values())} calls of {len(self.operators)} operators: {counted}"]
         lines += [f"# known, {n} times: {reason}" for reason, n in self.known.most_common()]
+        lines += [f"# unusable, {n} times: {what}" for what, n in self.unusable.most_common(10)]
+        lines += [f"# the target's own, {n} times: {what}" for what, n in sorted(self.of_target.items())]
         lines += [f"# {found.times} times: {key[0]}: {key[2]}" for key, found in sorted(self.findings.items(), key=str)]
         return "\n".join(lines)
 

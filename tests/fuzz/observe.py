@@ -18,7 +18,7 @@ _DEVICE = r"(?:flagos|privateuseone|privateuse1|cpu|cuda)"
 _ALIKE = [
     (re.compile(r"\n?Exception raised from.*", re.DOTALL), ""),
     (re.compile(r"Value: .*", re.DOTALL), ""),  # torch.ops prints the argument, hence its device
-    (re.compile(rf"torch\.{_DEVICE}\.(\w+Tensor)", re.IGNORECASE), r"torch.\1"),
+    (re.compile(rf"torch\.(?:{_DEVICE}\.)?(\w+)Tensor", re.IGNORECASE), r"\1Type"),
     (re.compile(rf"\b(Sparse|SparseCsr|Quantized|Autograd|NestedTensor)?{_DEVICE}(\w*Type)\b", re.IGNORECASE), r"\1\2"),
     (re.compile(rf"(Sparse|SparseCsr|Quantized|Autograd|NestedTensor){_DEVICE}\b", re.IGNORECASE), r"\1device"),
     (re.compile(rf"\b{_DEVICE}\b(:0)?", re.IGNORECASE), "device"),
@@ -102,6 +102,8 @@ class Observer:
             return {"parts": [self.tensor(part) for part in parts]}
         storage = tensor.untyped_storage()
         host = tensor.detach()
+        if tensor.dtype == torch.bool and tensor.is_neg():
+            host = torch._neg_view(host)  # there is no negation of it to resolve
         with torch.no_grad():
             host = (host if tensor.is_quantized else host.resolve_conj().resolve_neg()).cpu()
             values = host.clone(memory_format=torch.contiguous_format).untyped_storage()
@@ -134,6 +136,14 @@ def differentiate(result: Any) -> None:
         sum((t.real if t.is_complex() else t).double().sum() for t in flat).backward()
 
 
+def seed_generators() -> None:
+    """torch.manual_seed() for the devices compared. It keeps a stack trace a call until CUDA is used, for every seed."""
+    if TARGET == "cpu":
+        torch.default_generator.manual_seed(0)
+    else:
+        torch.manual_seed(0)
+
+
 MODES = {"": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}
 
 
@@ -162,7 +172,7 @@ def observe(call: Call, scope: dict[str, Any], on: str, fast: bool = True) -> di
 
 def _observed(call: Call, scope: dict[str, Any], on: str, storages: tuple, tensors: list) -> dict:
     watch, found = Observer(storages, tensors, on), {}
-    torch.manual_seed(0)
+    seed_generators()
     result = None
     with contextlib.ExitStack() as stack:
         stack.enter_context(MODES[call["mode"]]())
