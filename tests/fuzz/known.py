@@ -15,6 +15,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("*out*", "error", "cannot resize variables that require grad", "as for version counters: resize_ is called through autograd"),
     ("*", "backward_error", "is at version", "as for version counters"),
     ("instance_norm", "is_view", "", "run on the target above autograd; the result is of a node of ours, no view"),
+    ("_to_cpu", "device", "", "moves to the CPU, which as the target can not be told from the device"),
     ("_shape_as_tensor", "device", "", "makes its result on the CPU, for CUDA too"),
     ("_rowwise_prune", "device", "", "the CPU's code without a device check; makes results on the CPU"),
     ("choose_qparams_optimized", "device", "", "the CPU's code without a device check; makes results on the CPU"),
