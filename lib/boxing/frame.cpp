@@ -38,7 +38,19 @@ C10_NOINLINE void replace_kept(ThreadState& state, uint32_t slot) noexcept {
 
 }  // namespace
 
+// A kernel that throws leaves what it had changed by then, a resized output for one, as it does natively. Otherwise
+// write_back() has left nothing to do.
+C10_NOINLINE void Frame::write_back_thrown() noexcept {
+  try {
+    write_back();
+  } catch (...) {  // the kernel's own error is the one to tell
+  }
+}
+
 void Frame::unbind_all() noexcept {
+  if (C10_UNLIKELY(mutated_ != nullptr)) {
+    write_back_thrown();
+  }
   if (C10_UNLIKELY(state_.bound - base_ > kScan)) {
     unbind_indexed();
   }
@@ -66,6 +78,7 @@ C10_NOINLINE void Frame::unbind_indexed() noexcept {
 }
 
 C10_NOINLINE void Frame::delete_special() noexcept {
+  write_back_thrown();
   while (special_ != nullptr) {
     delete std::exchange(special_, special_->next);
   }
@@ -272,16 +285,14 @@ c10::Device Frame::box_device(c10::Device device) {
 }
 
 void Frame::write_back_aliases() {
-  Alias* alias = mutated_;
   do {
-    alias->write_back();
-    alias = alias->next_mutated;
-  } while (C10_UNLIKELY(alias != nullptr));
+    std::exchange(mutated_, mutated_->next_mutated)->write_back();
+  } while (C10_UNLIKELY(mutated_ != nullptr));
 }
 
 C10_NOINLINE void Frame::write_back_special() {
-  for (const SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
-    if (alias->mutated) {
+  for (SpecialAlias* alias = special_; alias != nullptr; alias = alias->next) {
+    if (std::exchange(alias->mutated, false)) {
       alias->write_back();
     }
   }

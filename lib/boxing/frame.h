@@ -96,6 +96,7 @@ class Frame {
   void insert_in_index(Alias* alias) noexcept;
   void write_back_aliases();
   void write_back_special();
+  void write_back_thrown() noexcept;
   void unbind_all() noexcept;
   void unbind_indexed() noexcept;
   void delete_special() noexcept;

@@ -3,7 +3,9 @@
 #include <ATen/core/List.h>
 #include <c10/core/Stream.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "boxing/frame.h"
 #include "boxing/results.h"
@@ -73,7 +75,17 @@ IValue boxed_value(Frame& frame, const IValue& value, bool mutated) {
   return value;
 }
 
-IValue unboxed_value(Frame& frame, IValue&& value) {
+// A host tensor without dimensions is passed as it is; one that the call wrote to comes back as it is, too.
+bool is_argument(const std::vector<IValue>& arguments, const at::Tensor& tensor) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const IValue& argument) {
+    return argument.isTensor() && argument.toTensor().is_same(tensor);
+  });
+}
+
+IValue unboxed_value(Frame& frame, const std::vector<IValue>& arguments, IValue&& value) {
+  if (value.isTensor() && is_argument(arguments, value.toTensor())) {
+    return std::move(value);
+  }
   if (value.isTensor()) {
     return boxing::unbox_tensor(frame, std::move(value).toTensor());
   }
@@ -113,7 +125,7 @@ void call_on_stack(const OpContext& context, torch::jit::Stack& stack) {
   }
   finish<true>(frame);
   for (IValue& result : boxed) {
-    stack.push_back(unboxed_value(frame, std::move(result)));
+    stack.push_back(unboxed_value(frame, sources, std::move(result)));
   }
 }
 

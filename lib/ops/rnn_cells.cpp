@@ -24,13 +24,21 @@ Tensor with_bias(const Tensor& gates, const OptionalTensor& bias) {
   return bias.has_value() && bias->defined() ? gates + as_target(*bias) : gates;
 }
 
+// The `count` gates side by side. chunk() alone would give fewer for a width that it can't divide.
+std::vector<Tensor> gates_of(const Tensor& gates, int64_t count, const char* name) {
+  TORCH_CHECK(gates.defined() && gates.dim() == 2 && gates.size(1) % count == 0, "flagos: ", name,
+              " needs two dimensions, (batch, ", count, " * hidden)",
+              gates.defined() ? c10::str(", but has shape ", gates.sizes(), ".") : ", but is undefined.");
+  return gates.chunk(count, 1);
+}
+
 Tensor sigmoid_gradient(const Tensor& value) { return (1 - value) * value; }
 
 // gates: (batch, 4 * hidden), the input, forget, cell and output gates side by side.
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
                                              const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
   const Tensor gates = with_bias(as_target(input_gates), input_bias) + with_bias(as_target(hidden_gates), hidden_bias);
-  const std::vector<Tensor> parts = gates.chunk(4, 1);
+  const std::vector<Tensor> parts = gates_of(gates, 4, "the sum of the gates");
   const Tensor in = parts[0].sigmoid();
   const Tensor forget = parts[1].sigmoid();
   const Tensor cell = parts[2].tanh();
@@ -43,7 +51,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Te
 std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
                                                       const Tensor& cx, const Tensor& cy, const Tensor& workspace,
                                                       bool has_bias) {
-  const std::vector<Tensor> parts = as_target(workspace).chunk(4, 1);
+  const std::vector<Tensor> parts = gates_of(as_target(workspace), 4, "workspace");
   const Tensor& in = parts[0];
   const Tensor& forget = parts[1];
   const Tensor& cell = parts[2];
@@ -65,8 +73,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad
 // gates, hx, and the hidden part of the new gate.
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
                                     const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
-  const std::vector<Tensor> from_input = with_bias(as_target(input_gates), input_bias).chunk(3, 1);
-  const std::vector<Tensor> from_hidden = with_bias(as_target(hidden_gates), hidden_bias).chunk(3, 1);
+  const std::vector<Tensor> from_input = gates_of(with_bias(as_target(input_gates), input_bias), 3, "input_gates");
+  const std::vector<Tensor> from_hidden = gates_of(with_bias(as_target(hidden_gates), hidden_bias), 3, "hidden_gates");
   const Tensor h = as_target(hx);
   const Tensor reset = (from_input[0] + from_hidden[0]).sigmoid();
   const Tensor update = (from_input[1] + from_hidden[1]).sigmoid();
@@ -77,7 +85,7 @@ std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hid
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tensor& grad_hy, const Tensor& workspace,
                                                                      bool has_bias) {
-  const std::vector<Tensor> parts = as_target(workspace).chunk(5, 1);
+  const std::vector<Tensor> parts = gates_of(as_target(workspace), 5, "workspace");
   const Tensor& reset = parts[0];
   const Tensor& update = parts[1];
   const Tensor& fresh = parts[2];

@@ -1,0 +1,50 @@
+"""Differences that are inherent, each with its reason. What can be fixed does not belong here."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from typing import Any
+
+_NAMES_DEVICES = r"same device|to have device|different devices|expected device|cross-device|cpu tensor|CPU tensor|device mismatch|on device"
+
+# (operator without aten::, kind of difference, pattern in the detail, reason)
+KNOWN: list[tuple[str, str, str, str]] = [
+    ("*", "grad_fn", r"\| CppFunction$", "run on the target above autograd (lib/ops/as_target.cpp), so the node is ours"),
+    ("*out*", "version", "", "resize_output() skips the dispatcher for a tensor that is_cpu() or is_cuda(), so that no version counts"),
+    ("*out*", "error", "cannot resize variables that require grad", "as for version counters: resize_ is called through autograd"),
+    ("*", "backward_error", "is at version", "as for version counters"),
+    ("instance_norm", "is_view", "", "run on the target above autograd; the result is of a node of ours, no view"),
+    ("_to_cpu", "device", "", "moves to the CPU, which as the target can not be told from the device"),
+    ("_shape_as_tensor", "device", "", "makes its result on the CPU, for CUDA too"),
+    ("_rowwise_prune", "device", "", "the CPU's code without a device check; makes results on the CPU"),
+    ("choose_qparams_optimized", "device", "", "the CPU's code without a device check; makes results on the CPU"),
+    ("fbgemm_*", "device", "", "the CPU's code without a device check; makes results on the CPU"),
+    ("*pin*memory*", "error", "", "what may be pinned is the CPU's memory; a device's can't be"),
+    ("tensor_split.tensor_indices_or_sections", "error", "to be on device", "the indices must be on the CPU; CUDA does as flagos"),
+    ("one_hot", "error", "non-negative", "asked of the CPU only; other devices leave it to scatter's own check"),
+    ("block_diag", "shares", r"grads\.", "the gradient of a host scalar is on the host, a copy; on the CPU as the target a view"),
+    ("_pad_packed_sequence", "error", "'lengths' argument", "lengths must be on the CPU; CUDA does as flagos"),
+    ("*mkldnn*", "*", "", "MKL-DNN tensors are the CPU's"),
+    ("_thnn_fused_*_cell*", "error", "no kernel", "flagos has the cells that the CPU lacks, for its recurrent layers"),
+    ("*quantile*", "error", "q values must be in the range", "asked of the CPU only, where q is read without waiting"),
+]
+# With the CPU as the target, where a host tensor is one of its own.
+KNOWN_OF_HOST_SCALARS = "a host tensor among a device's, as CUDA refuses it too; the CPU as the target can't tell them apart"
+
+
+def has_foreign_tensors(call: dict[str, Any]) -> bool:
+    """Whether tensors of another device than the call's are among the arguments."""
+    return any(call["storages"][t["storage"]]["device"] != "flagos" for t in call["tensors"])
+
+
+def reason_of(call: dict[str, Any], kind: str, detail: str) -> str:
+    """Why this difference is expected; "" when it isn't."""
+    name = call["op"].removeprefix("aten::")
+    for operator, known_kind, pattern, reason in KNOWN:
+        if fnmatch.fnmatchcase(name, operator) and known_kind in ("*", kind) and re.search(pattern, detail):
+            return reason
+    if kind == "error" and detail.startswith("on against cpu") and has_foreign_tensors(call):
+        if re.search(_NAMES_DEVICES, detail.rpartition(" | ")[2]):
+            return KNOWN_OF_HOST_SCALARS
+    return ""
