@@ -292,6 +292,12 @@ class Verify(unittest.TestCase):
     def test_nothing_to_run_is_inconclusive(self):
         self.assertEqual(run("verify", "add.Tensor", "--call", "1000").returncode, 3)
 
+    def test_kernels_need_the_cuda_target(self):
+        done = run("verify", "add.Tensor", "--kernels")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("needs the cuda target; the target is cpu", done.stderr)
+        self.assertIn("leave out --kernels", done.stderr)
+
 
 class OtherCommands(unittest.TestCase):
     def test_list(self):

@@ -58,6 +58,20 @@ TEST(Comparison, EveryElementSize) {
   }
 }
 
+TEST(Comparison, AnElementOfTwoPiecesCountsOnce) {
+  const at::Tensor a = at::zeros({2, 2}, at::kComplexDouble);
+  const at::Tensor b = a.clone();
+  at::view_as_real(b)[1][0].fill_(-0.5);
+  const auto both = compare_tensors("t", a, b, Contents::kCompared);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(both->reason, "t: contents, 1 of 4");
+  EXPECT_EQ(both->first_diff, "[1,0]: 0x0000000000000000 (0+0j) against 0xbfe0000000000000 (-0.5-0.5j)");
+  at::view_as_real(b)[1][0][0] = 0;  // the piece that differs is the second
+  const auto imaginary = compare_tensors("t", a.t(), b.t(), Contents::kCompared);
+  ASSERT_TRUE(imaginary.has_value());
+  EXPECT_EQ(imaginary->first_diff, "[0,1]: 0x0000000000000000 (0+0j) against 0xbfe0000000000000 (0-0.5j)");
+}
+
 TEST(Comparison, NanPayloadsAndSignsOfZerosCount) {
   const auto payload = compare_tensors("t", with_bits(0x7fc00000), with_bits(0x7fc00001), Contents::kCompared);
   ASSERT_TRUE(payload.has_value());

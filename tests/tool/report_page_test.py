@@ -161,6 +161,8 @@ class Report(Documents):
         self.assertRegex(page.words, r"rows with kernels\s+2\s+same kernels\s+1\s+other kernels\s+1")
         tables = [value["rows"] for key, value in page.data.items() if key.endswith("kernels")]
         self.assertIn("native gemm, on gemm, copy", tables[0][0])
+        findings = [value["rows"] for key, value in page.data.items() if key.endswith("findings")]
+        self.assertEqual([row[0] for row in findings[0]], ["mm"], "other kernels are a finding, equal results or not")
 
     def test_text_of_a_document_never_becomes_markup(self):
         page = self.report(document("check-op", checked(HOSTILE, plain="error"), cpu=HOSTILE),

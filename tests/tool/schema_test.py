@@ -117,6 +117,27 @@ class Documents(Case):
         document["results"][0]["reason"] = None
         self.assertEqual(len(complaints(document)), 1, "a difference says what differs")
 
+    def test_verify_of_kernels(self):
+        """A row as verify --kernels has it, on a machine without a GPU."""
+        same = {"op": "mm", "case": "neg", "call": 0, "arm_a": "native", "arm_b": "on", "equal": True,
+                "max_abs_diff": None, "first_diff": None, "reason": None, "kernels_equal": True,
+                "kernels": {"native": ["gemm"], "on": ["gemm"]},
+                "reproduce": "flagos-diag verify mm --case neg --call 0 --seed 0 --target cuda --kernels"}
+        other = {**same, "kernels_equal": False, "reason": "kernel 1: nothing against copy",
+                 "kernels": {"native": ["gemm"], "on": ["gemm", "copy"]}}
+        good = (same, other, {**same, "kernels_equal": None, "kernels": None},
+                {**other, "equal": False, "reason": "output 0: contents, 1 of 4; kernel 1: nothing against copy"})
+        bad = ({**other, "reason": None}, {**same, "reason": "kernel 0: a against b"},
+               {**same, "kernels": {"native": ["gemm"]}}, {**same, "kernels": {"native": "gemm", "on": "gemm"}},
+               {field: value for field, value in same.items() if field != "kernels"})
+        for row in good:
+            self.assertEqual(complaints(row, "verify_row"), [], row)
+        for row in bad:
+            self.assertTrue(complaints(row, "verify_row"), row)
+        counts = {"compared": 3, "equal": 1, "different": 1, "nondeterministic": 1}
+        self.assertEqual(complaints(counts, "counts_of_kernels"), [])
+        self.assertTrue(complaints({**counts, "compared": -1}, "counts_of_kernels"))
+
     def test_ab_bench(self):
         document = self.document("ab-bench", "add_.Tensor", "--call", "0", "--time-budget", "0.5")
         self.assertEqual([row["arm"] for row in document["results"]], ["native", "off", "on", "on", "aa"])

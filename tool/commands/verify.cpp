@@ -8,12 +8,15 @@
 #include <cmath>
 #include <set>
 
+#include "cli/exit_code.h"
 #include "cli/operator_names.h"
 #include "cli/shell_word.h"
 #include "flagos/flagos.h"
+#include "isolation/worker.h"
 #include "prediction/operator_facts.h"
 #include "report/environment.h"
 #include "report/progress.h"
+#include "report/result_document.h"
 #include "verify/verifier.h"
 
 namespace flagos::diag {
@@ -70,6 +73,19 @@ Row counts_of(const std::vector<Case>& cases) {
   return counts;
 }
 
+// Cases by what their kernels came to, and how many had any compared.
+Row kernel_counts(const std::vector<Case>& cases) {
+  Row counts = {{"compared", 0}, {"equal", 0}, {"different", 0}, {kUnsteadyKernels, 0}};
+  for (const Case& each : cases) {
+    const std::string verdict = text_field(each.found, "kernels");
+    if (!verdict.empty()) {
+      increment(counts, verdict.c_str());
+      increment(counts, "compared");
+    }
+  }
+  return counts;
+}
+
 Row summarize(const std::vector<Case>& cases, const std::vector<std::string>& ops, const ArgumentSource& source) {
   Row summary = counts_of(cases);
   Row unknown = Row::object();
@@ -112,6 +128,7 @@ CLI::App* Verify::add_to(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember(variant_names()))
       ->type_name("CASE,...");
+  command->add_flag("--kernels", kernels_, "Also compare the sequences of CUDA kernels launched (cuda target)");
   command->add_option("--call", call_, "Only the recorded call of this number, from 0")->check(CLI::NonNegativeNumber);
   return command;
 }
@@ -132,7 +149,7 @@ std::deque<Job> Verify::jobs_for(const std::vector<std::string>& ops, const Argu
   for (const auto& op : ops) {
     const size_t recorded = source.calls(op).size();
     const size_t last = call_ >= 0 ? static_cast<size_t>(call_) + 1 : all_ ? std::min(recorded, kCallsOfAll) : recorded;
-    Job job{op, {}, "verify"};
+    Job job{op, {}, "verify", {{"kernels", kernels_}}};
     for (size_t call = call_ >= 0 ? static_cast<size_t>(call_) : 0; call < last && recorded != 0; ++call) {
       for (const auto& name : cases_.empty() ? variant_names() : cases_) {
         job.situations.push_back(fmt::format("{}:{}", call, name));
@@ -149,10 +166,14 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
   CasesByOperator cases;
   Progress progress("verify", jobs.size(), options.quiet);
   const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_, options.verbose};
-  WorkerPool(command, WorkerPool::default_size(), kVerifyPatience)
+  // See Note [One CUPTI client].
+  WorkerPool(command, kernels_ ? 1 : WorkerPool::default_size(), kVerifyPatience)
       .run(
           jobs,
           [&](const std::string& op, Row row) {
+            if (row.contains("end") && row.at("end") == kNoKernels) {
+              throw UsageError("verify --kernels: " + row.at("why").get<std::string>());
+            }
             const auto item = row.at("situation").get<std::string>();
             Row found = row.contains("end") ? std::move(row) : case_of_death(row);
             found["call"] = std::stoi(item);
@@ -164,21 +185,21 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
 }
 
 std::string Verify::reproduce(const std::string& op, const Row& found, uint64_t seed) const {
-  return fmt::format("flagos-diag verify {} --case {} --call {} --seed {} --target {}{}",
+  return fmt::format("flagos-diag verify {} --case {} --call {} --seed {} --target {}{}{}",
                      shell_word(std::string(without_aten(op))), found.at("case").get<std::string>(),
-                     found.at("call").get<int>(), seed, target_name(),
+                     found.at("call").get<int>(), seed, target_name(), kernels_ ? " --kernels" : "",
                      trace_.empty() ? "" : " --trace " + shell_word(trace_));
 }
 
 void Verify::add_rows(const std::string& op, const Row& found, const GlobalOptions& options, Report& report) const {
   for (const Row& compared : found.at("rows")) {
-    const bool finding = found.at("end") == case_end_name(CaseEnd::kDifferent) && !compared.at("equal").get<bool>();
+    const bool finding = found.at("end") == case_end_name(CaseEnd::kDifferent) && !is_equal(compared);
     const bool wanted = finding || found.at("end") == case_end_name(CaseEnd::kNondeterministic);
     if (!wanted && !options.verbose) {
       continue;
     }
     Row row;
-    for (const char* field : kVerifyFields) {
+    for (const std::string& field : report.fields) {
       row[field] = compared.contains(field) ? compared.at(field) : Row(nullptr);
     }
     row["op"] = std::string(without_aten(op));
@@ -196,6 +217,12 @@ void Verify::add_rows(const std::string& op, const Row& found, const GlobalOptio
 Outcome Verify::run(const GlobalOptions& options) {
   const auto source = trace_.empty() ? ArgumentSource::bundled() : ArgumentSource::from_trace(trace_);
   const auto ops = selected_operators(source);
+  if (kernels_ && target_device_type() != c10::DeviceType::CUDA) {
+    throw UsageError(
+        fmt::format("verify --kernels compares CUDA kernels and needs the cuda target; the target is {}. "
+                    "Run it on a machine with a CUDA device, or leave out --kernels.",
+                    target_name()));
+  }
   const auto start = std::chrono::steady_clock::now();
   const CasesByOperator found = verify(jobs_for(ops, source), options);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -204,6 +231,11 @@ Outcome Verify::run(const GlobalOptions& options) {
   Report& report = outcome.report;
   report.command = "verify";
   report.fields.assign(std::begin(kVerifyFields), std::end(kVerifyFields));
+  if (kernels_) {
+    report.fields.emplace_back("kernels_equal");
+    report.table_fields = report.fields;  // the reason names the kernel that differs; sequences would fill the screen
+    report.fields.emplace_back("kernels");
+  }
   std::vector<Case> cases;
   for (const auto& [op, of_op] : found) {
     for (const Row& each : of_op) {
@@ -212,6 +244,9 @@ Outcome Verify::run(const GlobalOptions& options) {
     }
   }
   report.summary = summarize(cases, ops, source);
+  if (kernels_) {
+    report.summary["kernels"] = kernel_counts(cases);
+  }
   report.summary["seconds"] = std::round(elapsed.count() * 10) / 10;
   outcome.code = exit_code(report.summary);
   return outcome;

@@ -30,6 +30,7 @@ class Verify final : public Command {
   std::string trace_;
   int64_t call_ = -1;  // all of them
   bool all_ = false;
+  bool kernels_ = false;
 };
 
 }  // namespace flagos::diag

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "cuda/kernel_recorder.h"
 #include "flagos/target.h"
 #include "isolation/line_pipe.h"
 #include "measure/recorded_bench.h"
@@ -52,11 +53,27 @@ void check(const Row& request, const ArgumentSource& source, uint64_t seed, int 
   }
 }
 
+// The recorder of verify --kernels; null without. It stays until the process ends, whose order of destruction at the
+// end is no time to call CUPTI.
+KernelRecorder* recorder_for(const Row& request) {
+  const auto settings = request.find("settings");
+  if (settings == request.end() || !settings->is_object() || !settings->value("kernels", false)) {
+    return nullptr;
+  }
+  static KernelRecorder* const recorder = make_target_recorder().release();
+  return recorder;
+}
+
 // Items are "CALL:CASE".
-void verify(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+void verify_items(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
   at::set_num_threads(1);  // several workers share the machine, and sums in one order compare to the bit
   const auto op = request.at("op").get<std::string>();
-  Verifier verifier(source, op, seed, [out](const char* arm) { send(out, {{"stage", arm}}); });
+  Verifier verifier(
+      source, op, seed,
+      [out](const char* arm) {
+        send(out, {{"stage", arm}});
+      },
+      recorder_for(request));
   for (const auto& item : request.at("situations")) {
     const auto text = item.get<std::string>();
     send(out, {{"begin", text}});
@@ -68,6 +85,14 @@ void verify(const Row& request, const ArgumentSource& source, uint64_t seed, int
     if (!equal && device_is_broken()) {
       std::_Exit(kBrokenDevice);  // a new worker does the rest of the job
     }
+  }
+}
+
+void verify(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+  try {
+    verify_items(request, source, seed, out);
+  } catch (const CuptiError& error) {
+    send(out, {{"row", {{"situation", ""}, {"end", kNoKernels}, {"why", error.what()}}}});
   }
 }
 

@@ -9,6 +9,7 @@
 #include <regex>
 #include <utility>
 
+#include "cuda/device_comparison.h"
 #include "flagos/target.h"
 
 namespace flagos::diag {
@@ -51,27 +52,33 @@ at::Tensor values_of(const at::Tensor& tensor) {
   return plain_view(tensor, tensor.scalar_type()).to(tensor.is_complex() ? at::kComplexDouble : at::kDouble);
 }
 
-std::string position_text(int64_t flat, c10::IntArrayRef sizes) {
+std::vector<int64_t> position_of(int64_t flat, c10::IntArrayRef sizes) {
   std::vector<int64_t> position(sizes.size());
   for (size_t i = sizes.size(); i-- > 0;) {
     position[i] = flat % sizes[i];
     flat /= sizes[i];
   }
-  return fmt::format("[{}]", fmt::join(position, ","));
+  return position;
 }
 
-std::string element_text(const at::Tensor& tensor, const at::Tensor& bits, int64_t flat, int64_t flat_bits) {
-  const auto width = static_cast<int>(2 * bits.element_size());
-  const auto raw = static_cast<uint64_t>(bits.reshape(-1)[flat_bits].item<int64_t>());
-  const uint64_t mask = width == 16 ? ~uint64_t{0} : (uint64_t{1} << (4 * width)) - 1;
-  std::string value;
-  if (tensor.is_complex()) {
-    const auto number = values_of(tensor).reshape(-1)[flat].item<c10::complex<double>>();
-    value = fmt::format("{}{:+}j", number.real(), number.imag());
-  } else {
-    value = fmt::format("{}", values_of(tensor).reshape(-1)[flat].item<double>());
+// One element, of a tensor that may be too large to be copied; of bits that are several pieces, those.
+at::Tensor element_at(at::Tensor view, const std::vector<int64_t>& position) {
+  for (const int64_t index : position) {
+    view = view.select(0, index);
   }
-  return fmt::format("0x{:0{}x} ({})", raw & mask, width, value);
+  return view;
+}
+
+std::string element_text(const at::Tensor& tensor, const at::Tensor& bits, const std::vector<int64_t>& position) {
+  const auto width = static_cast<int>(2 * bits.element_size());
+  const auto raw = static_cast<uint64_t>(bits.item<int64_t>());
+  const uint64_t mask = width == 16 ? ~uint64_t{0} : (uint64_t{1} << (4 * width)) - 1;
+  const at::Tensor value = element_at(plain_view(tensor, tensor.scalar_type()), position);
+  if (tensor.is_complex()) {
+    const auto number = value.to(at::kComplexDouble).item<c10::complex<double>>();
+    return fmt::format("0x{:0{}x} ({}{:+}j)", raw & mask, width, number.real(), number.imag());
+  }
+  return fmt::format("0x{:0{}x} ({})", raw & mask, width, value.to(at::kDouble).item<double>());
 }
 
 std::optional<double> greatest_difference(const at::Tensor& a, const at::Tensor& b) {
@@ -80,25 +87,53 @@ std::optional<double> greatest_difference(const at::Tensor& a, const at::Tensor&
   return known.numel() == 0 ? std::nullopt : std::optional(known.max().item<double>());
 }
 
-// Both have the same layout.
-std::optional<Difference> compare_elements(const std::string& subject, const at::Tensor& a, const at::Tensor& b) {
-  if (a.numel() == 0 || !a.has_storage() || a._is_zerotensor() || a.is_meta()) {
-    return std::nullopt;
-  }
+// How the elements of two tensors differ.
+struct Contrast {
+  int64_t first = 0;  // row-major number of the first that does
+  int64_t different = 0;
+  std::optional<double> max_abs;
+};
+
+std::optional<Contrast> contrast_by_operators(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor bits_a = bits_of(a);
   const at::Tensor bits_b = bits_of(b);
   if (at::equal(bits_a, bits_b)) {
     return std::nullopt;
   }
-  const at::Tensor places = bits_a.ne(bits_b).reshape(-1).nonzero();
-  const auto flat_bits = places[0][0].item<int64_t>();
-  const int64_t flat = flat_bits / (bits_a.numel() / a.numel());
-  Difference difference{fmt::format("{}: contents, {} of {}", subject, places.size(0), bits_a.numel()), {}, ""};
-  difference.max_abs_diff = greatest_difference(a, b);
-  difference.first_diff =
-      fmt::format("{}: {} against {}", position_text(flat, a.sizes()), element_text(a, bits_a, flat, flat_bits),
-                  element_text(b, bits_b, flat, flat_bits));
-  return difference;
+  const at::Tensor unequal = bits_a.ne(bits_b);
+  const at::Tensor places = (unequal.dim() > a.dim() ? unequal.any(-1) : unequal).reshape(-1).nonzero();
+  return Contrast{places[0][0].item<int64_t>(), places.size(0), greatest_difference(a, b)};
+}
+
+std::optional<Contrast> contrast(const at::Tensor& a, const at::Tensor& b) {
+  const DeviceComparison* device = wants_device_comparison(a, b) ? device_comparison() : nullptr;
+  const auto found = device != nullptr ? device->compare(a, b) : std::nullopt;
+  if (!found.has_value()) {
+    return contrast_by_operators(a, b);
+  }
+  if (found->equal != 0) {
+    return std::nullopt;
+  }
+  return Contrast{found->first, found->different,
+                  found->has_max_abs != 0 ? std::optional(found->max_abs) : std::nullopt};
+}
+
+// Both have the same layout.
+std::optional<Difference> compare_elements(const std::string& subject, const at::Tensor& a, const at::Tensor& b) {
+  if (a.numel() == 0 || !a.has_storage() || a._is_zerotensor() || a.is_meta()) {
+    return std::nullopt;
+  }
+  const auto found = contrast(a, b);
+  if (!found.has_value()) {
+    return std::nullopt;
+  }
+  const std::vector<int64_t> position = position_of(found->first, a.sizes());
+  const at::Tensor bits_a = element_at(bits_of(a), position).reshape(-1);
+  const at::Tensor bits_b = element_at(bits_of(b), position).reshape(-1);
+  const auto piece = bits_a.ne(bits_b).nonzero()[0][0].item<int64_t>();
+  return Difference{fmt::format("{}: contents, {} of {}", subject, found->different, a.numel()), found->max_abs,
+                    fmt::format("[{}]: {} against {}", fmt::join(position, ","),
+                                element_text(a, bits_a[piece], position), element_text(b, bits_b[piece], position))};
 }
 
 template <class T>

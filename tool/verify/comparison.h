@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cuda/kernel_sequence.h"
+
 namespace flagos::diag {
 
 // What a call left behind.
@@ -21,6 +23,7 @@ struct CallOutcome {
   std::vector<int64_t> version_steps;                      // by how much each one's version counter went up
   std::vector<at::Tensor> outputs;                         // the tensors among its results, also undefined ones
   std::vector<std::string> values;                         // the other results, and the lengths of lists
+  std::optional<KernelSequence> kernels;                   // what it launched, when that was recorded
 };
 
 struct Difference {
@@ -34,7 +37,7 @@ enum class Contents { kCompared, kIgnored };
 
 // The first difference that a program could see: error text, values, layout, aliasing, contents, version counters.
 // Devices are equal when they have the same target. Elements are equal when their bits are. Large tensors are compared
-// where they are; only the first difference is brought to the host.
+// where they are; only the first difference is brought to the host. Kernels are not compared here.
 std::optional<Difference> compare_outcomes(const CallOutcome& a, const CallOutcome& b, Contents contents);
 
 // The same for one pair of tensors; `subject` names them in the reason.

@@ -111,21 +111,6 @@ void scribble(c10::Device device, const CallOutcome& outcome, int pattern, int b
   }
 }
 
-Row compared(const char* arm_a, const char* arm_b, const std::optional<Difference>& difference) {
-  Row row = {{"arm_a", arm_a},          {"arm_b", arm_b},        {"equal", !difference.has_value()},
-             {"max_abs_diff", nullptr}, {"first_diff", nullptr}, {"reason", nullptr}};
-  if (difference.has_value()) {
-    row["reason"] = difference->reason;
-    row["max_abs_diff"] = difference->max_abs_diff.has_value() ? Row(*difference->max_abs_diff) : Row(nullptr);
-    row["first_diff"] = difference->first_diff.empty() ? Row(nullptr) : Row(difference->first_diff);
-  }
-  return row;
-}
-
-Row case_row(CaseEnd end, const std::string& why, std::vector<Row> rows) {
-  return {{"end", case_end_name(end)}, {"why", why.empty() ? Row(nullptr) : Row(why)}, {"rows", std::move(rows)}};
-}
-
 }  // namespace
 
 struct Verifier::Arm {
@@ -135,21 +120,12 @@ struct Verifier::Arm {
   bool arrival = false;
 };
 
-const char* case_end_name(CaseEnd end) noexcept {
-  switch (end) {
-    case CaseEnd::kEqual:
-      return "equal";
-    case CaseEnd::kDifferent:
-      return "different";
-    case CaseEnd::kNondeterministic:
-      return "nondeterministic";
-    case CaseEnd::kRefused:
-      return "refused";
-    case CaseEnd::kNotApplicable:
-      return "not_applicable";
-  }
-  return "";
-}
+struct Verifier::FlagosArms {
+  CallOutcome on;
+  CallOutcome off;
+  std::optional<CallOutcome> on_arrival;
+  std::optional<CallOutcome> off_arrival;
+};
 
 bool makes_results_on_host(const std::string& op) {
   static const std::set<std::string_view> kOps = {
@@ -183,12 +159,14 @@ bool can_arrive(Variant variant, const Stack& arguments) {
 
 bool trusts_strides(const std::string& op) { return without_aten(op).starts_with("_reshape_alias"); }
 
-Verifier::Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm)
+Verifier::Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm,
+                   KernelRecorder* recorder)
     : source_(source),
       op_(op),
       handle_(operator_handle(op)),
       seed_(seed),
       on_arm_(std::move(on_arm)),
+      recorder_(recorder),
       contents_(why_contents_ignored(op) != nullptr ? Contents::kIgnored : Contents::kCompared) {}
 
 Stack Verifier::host_arguments(size_t call, Variant variant) const {
@@ -227,54 +205,108 @@ CallOutcome Verifier::run(const Arm& arm, const Stack& host, Variant variant) co
     if (arm.redispatch.has_value()) {
       guard.emplace(*arm.redispatch);
     }
-    call(handle_, stack, arm.arrival, variant);
+    outcome.kernels = run_call(arm, stack, variant);
     take_results(stack, outcome);
     for (size_t i = 0; i < versions.size(); ++i) {
       outcome.version_steps.push_back(version_of(outcome.inputs[i]) - versions[i]);
     }
     guard.reset();
     take_out_of_wrappers(outcome);
+  } catch (const CuptiError&) {
+    throw;  // it is not the operator's
   } catch (const std::exception& error) {
     outcome.error = normalized_error(call_error_text(error));
   }
   return outcome;
 }
 
-std::optional<Difference> Verifier::native_unlike_itself(const CallOutcome& native, const Stack& host, Variant variant,
-                                                         int pattern, int blocks) const {
+std::optional<KernelSequence> Verifier::run_call(const Arm& arm, Stack& stack, Variant variant) const {
+  if (recorder_ == nullptr) {
+    call(handle_, stack, arm.arrival, variant);
+    return std::nullopt;
+  }
+  recorder_->start();
+  call(handle_, stack, arm.arrival, variant);
+  return recorder_->stop();
+}
+
+CallOutcome Verifier::native_again(const CallOutcome& native, const Stack& host, Variant variant, int pattern,
+                                   int blocks) const {
   scribble(native.device, native, pattern, blocks);
-  return compare_outcomes(native, run({"native_again", native.device, std::nullopt}, host, variant), contents_);
+  return run({"native_again", native.device, std::nullopt}, host, variant);
+}
+
+bool Verifier::settle_kernels(CallOutcome& native, const CallOutcome& again, const Stack& host, Variant variant) const {
+  if (native.kernels != again.kernels) {
+    native.kernels = again.kernels;
+    if (native_again(native, host, variant, kScribble, 1).kernels != again.kernels) {
+      native.kernels.reset();
+      return false;
+    }
+  }
+  return true;
+}
+
+Verifier::FlagosArms Verifier::run_flagos(const Stack& host, Variant variant) const {
+  FlagosArms arms;
+  arms.on = run({"on", flagos_device(), true}, host, variant);
+  arms.off = run({"off", flagos_device(), false}, host, variant);
+  if (can_arrive(variant, host)) {
+    arms.off_arrival = run({"off_arrival", flagos_device(), false, true}, host, variant);
+    arms.on_arrival = run({"on_arrival", flagos_device(), true, true}, host, variant);
+  }
+  return arms;
+}
+
+std::vector<Row> Verifier::rows_of(const CallOutcome& native, const FlagosArms& arms) const {
+  std::vector<Row> rows = {compared({"native", &native}, {"on", &arms.on}, contents_),
+                           compared({"native", &native}, {"off", &arms.off}, contents_)};
+  if (arms.on_arrival.has_value()) {
+    rows.push_back(compared({"off_arrival", &*arms.off_arrival}, {"on_arrival", &*arms.on_arrival}, contents_));
+  }
+  return rows;
+}
+
+Row Verifier::claim(CallOutcome& native, const FlagosArms& arms, const Stack& host, Variant variant) const {
+  bool steady = true;
+  for (const int pattern : kMoreScribbles) {
+    const CallOutcome again = native_again(native, host, variant, pattern, kMoreBlocks);
+    if (const auto found = compare_outcomes(native, again, contents_)) {
+      return case_row(CaseEnd::kNondeterministic, found->reason, {differing("native", "native_again", *found)});
+    }
+    steady = steady && native.kernels == again.kernels;
+  }
+  if (!steady) {
+    native.kernels.reset();
+  }
+  std::vector<Row> rows = rows_of(native, arms);
+  const bool equal = std::all_of(rows.begin(), rows.end(), is_equal);
+  const Row kernels = steady ? kernel_verdict(rows) : Row(kUnsteadyKernels);
+  if (!equal) {
+    rows.push_back(compared({"on", &arms.on}, {"off", &arms.off}, contents_));
+  }
+  Row found = case_row(equal ? CaseEnd::kEqual : CaseEnd::kDifferent, "", std::move(rows));
+  found["kernels"] = kernels;
+  return found;
 }
 
 Row Verifier::verify_arguments(const Stack& host, Variant variant) const {
-  const CallOutcome native = run({"native", to_target_device(flagos_device()), std::nullopt}, host, variant);
-  if (const auto found = native_unlike_itself(native, host, variant, kScribble, 1)) {
-    return case_row(CaseEnd::kNondeterministic, found->reason, {compared("native", "native_again", found)});
+  CallOutcome native = run({"native", to_target_device(flagos_device()), std::nullopt}, host, variant);
+  const CallOutcome again = native_again(native, host, variant, kScribble, 1);
+  if (const auto found = compare_outcomes(native, again, contents_)) {
+    return case_row(CaseEnd::kNondeterministic, found->reason, {differing("native", "native_again", *found)});
   }
-  const CallOutcome on = run({"on", flagos_device(), true}, host, variant);
-  const CallOutcome off = run({"off", flagos_device(), false}, host, variant);
-  const auto of_on = compare_outcomes(native, on, contents_);
-  const auto of_off = compare_outcomes(native, off, contents_);
-  std::vector<Row> rows = {compared("native", "on", of_on), compared("native", "off", of_off)};
-  bool equal = !of_on.has_value() && !of_off.has_value();
-  if (can_arrive(variant, host)) {
-    const CallOutcome off_arrival = run({"off_arrival", flagos_device(), false, true}, host, variant);
-    const CallOutcome on_arrival = run({"on_arrival", flagos_device(), true, true}, host, variant);
-    const auto of_arrival = compare_outcomes(off_arrival, on_arrival, contents_);
-    rows.push_back(compared("off_arrival", "on_arrival", of_arrival));
-    equal = equal && !of_arrival.has_value();
+  const bool steady = settle_kernels(native, again, host, variant);
+  const FlagosArms arms = run_flagos(host, variant);
+  std::vector<Row> rows = rows_of(native, arms);
+  if (!std::all_of(rows.begin(), rows.end(), is_equal)) {
+    return claim(native, arms, host, variant);
   }
-  if (equal) {
-    return native.error.has_value() ? case_row(CaseEnd::kRefused, *native.error, std::move(rows))
-                                    : case_row(CaseEnd::kEqual, "", std::move(rows));
-  }
-  for (const int pattern : kMoreScribbles) {  // before a mismatch is claimed
-    if (const auto found = native_unlike_itself(native, host, variant, pattern, kMoreBlocks)) {
-      return case_row(CaseEnd::kNondeterministic, found->reason, {compared("native", "native_again", found)});
-    }
-  }
-  rows.push_back(compared("on", "off", compare_outcomes(on, off, contents_)));
-  return case_row(CaseEnd::kDifferent, "", std::move(rows));
+  const Row kernels = steady ? kernel_verdict(rows) : Row(kUnsteadyKernels);
+  Row found = native.error.has_value() ? case_row(CaseEnd::kRefused, *native.error, std::move(rows))
+                                       : case_row(CaseEnd::kEqual, "", std::move(rows));
+  found["kernels"] = kernels;
+  return found;
 }
 
 Row Verifier::verify(size_t call, Variant variant) {
@@ -286,9 +318,11 @@ Row Verifier::verify(size_t call, Variant variant) {
   }
   try {
     return verify_arguments(host, variant);
+  } catch (const CuptiError&) {
+    throw;
   } catch (const std::exception& error) {  // from looking at what a call left behind
     const std::string text = fmt::format("can't be compared: {}", call_error_text(error));
-    return case_row(CaseEnd::kDifferent, text, {compared("native", "on", Difference{text, {}, ""})});
+    return case_row(CaseEnd::kDifferent, text, {differing("native", "on", Difference{text, {}, ""})});
   }
 }
 

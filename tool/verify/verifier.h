@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "cuda/kernel_recorder.h"
 #include "report/report.h"
 #include "traces/argument_source.h"
+#include "verify/case_rows.h"
 #include "verify/comparison.h"
 #include "verify/variants.h"
 
@@ -24,22 +26,16 @@ namespace flagos::diag {
 // never
 //   see it: the operator redispatched to PrivateUse1 below autograd, as a kernel does that redispatches past those
 //   keys. There full dispatch, off, is what is right: native calls have no such entry.
+// With a KernelRecorder, what each arm launches is compared too. What native launches is what it launches twice
+// running:
+//   its first call may set up a library. When that differs again, nothing is said of the case's kernels.
 // The random generators are seeded before each arm. on and off are each compared with native, and with each other when
 // one differs from it.
 
 // The fields of a row, in order.
+// With --kernels there are also kernels_equal and kernels.
 inline constexpr const char* kVerifyFields[] = {"op",    "case",         "call",       "arm_a",  "arm_b",
                                                 "equal", "max_abs_diff", "first_diff", "reason", "reproduce"};
-
-// How a case ended. The names are those in the summary.
-enum class CaseEnd {
-  kEqual,
-  kDifferent,
-  kNondeterministic,  // the native runs differ from each other
-  kRefused,           // all arms throw the same
-  kNotApplicable,     // the variant makes no sense for this call, or its arguments can't be made
-};
-const char* case_end_name(CaseEnd end) noexcept;
 
 // Whether the operator makes some result on the CPU whatever the device of its arguments: lengths, sizes, scalars.
 bool makes_results_on_host(const std::string& op);
@@ -52,21 +48,33 @@ class Verifier {
   // Called with the name of an arm before it runs.
   using OnArm = std::function<void(const char* arm)>;
 
-  // `source` must outlive the verifier. `op` is "aten::add.Tensor".
-  Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm);
+  // `source` and `recorder` must outlive the verifier. `op` is "aten::add.Tensor". Without a recorder no kernels are
+  // compared.
+  Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm,
+           KernelRecorder* recorder = nullptr);
 
-  // {"end": name, "why": text, "rows": [...]}: a row for each pair of arms that was compared. Never throws for what the
-  // operator does; a crash is the caller's to isolate.
+  // {"end": name, "why": text, "rows": [...]}: a row for each pair of arms that was compared; with a recorder also
+  // "kernels", see kernel_verdict(). Never throws for what the operator does, a crash is the caller's to isolate;
+  // CuptiError when kernels can't be recorded any more.
   Row verify(size_t call, Variant variant);
 
  private:
   struct Arm;
+  struct FlagosArms;
 
   Stack host_arguments(size_t call, Variant variant) const;
   CallOutcome run(const Arm& arm, const Stack& host, Variant variant) const;
+  // Makes the call, and records what it launches.
+  std::optional<KernelSequence> run_call(const Arm& arm, Stack& stack, Variant variant) const;
   // Runs the native arm again, on memory that was used otherwise in between.
-  std::optional<Difference> native_unlike_itself(const CallOutcome& native, const Stack& host, Variant variant,
-                                                 int pattern, int blocks) const;
+  CallOutcome native_again(const CallOutcome& native, const Stack& host, Variant variant, int pattern,
+                           int blocks) const;
+  // Whether two native runs in succession launch the same; native's kernels become those.
+  bool settle_kernels(CallOutcome& native, const CallOutcome& again, const Stack& host, Variant variant) const;
+  FlagosArms run_flagos(const Stack& host, Variant variant) const;
+  std::vector<Row> rows_of(const CallOutcome& native, const FlagosArms& arms) const;
+  // The case of a difference that may yet be native's own.
+  Row claim(CallOutcome& native, const FlagosArms& arms, const Stack& host, Variant variant) const;
   Row verify_arguments(const Stack& host, Variant variant) const;
 
   const ArgumentSource& source_;
@@ -74,6 +82,7 @@ class Verifier {
   c10::OperatorHandle handle_;
   uint64_t seed_;
   OnArm on_arm_;
+  KernelRecorder* recorder_;
   Contents contents_;
 };
 

@@ -44,7 +44,7 @@ def _part(document: Document) -> tuple[str, dict[str, Any]]:
     html = heading(3, document.title) + tiles(_counts(document))
     html += heading(4, "Kernel parity") + _kernel_parity(document, rows, data)
     html += heading(4, "Findings")
-    findings = [row for row in rows if row.get("equal") is False]
+    findings = [row for row in rows if row.get("equal") is False or row.get("kernels_equal") is False]
     if findings:
         html += _table(document, "findings", "Findings", COLUMNS, findings, data)
     else:
