@@ -21,7 +21,7 @@ WorkerMessage parse_message(std::string_view line) {
     return depth <= kMaxDepth ? true : throw NoMessage(kNoMessage);  // to copy or print a value recurses
   };
   Row message = Row::parse(line, check, false);
-  if (message.is_object()) {
+  if (message.is_object() && line.find('\0') == std::string_view::npos) {
     const auto row = message.find("row");
     if (row != message.end() && row->is_object()) {
       return {Kind::kRow, "", std::move(*row)};

@@ -52,7 +52,7 @@ Row parse_bounded(std::string_view text, const std::filesystem::path& file, std:
     return true;
   };
   Row parsed = Row::parse(text, check, false);
-  if (parsed.is_discarded()) {
+  if (parsed.is_discarded() || text.find('\0') != std::string_view::npos) {  // nlohmann's parser would stop there
     throw UsageError(fmt::format("{}: is not one JSON document. {}", file.string(), remedy));
   }
   return parsed;

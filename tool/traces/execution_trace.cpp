@@ -37,8 +37,8 @@ constexpr const char* kRemedy =
 class NodeReader {
  public:
   NodeReader(std::istream& input, const std::string& name, const TakeCall& take)
-      : name_(name), take_(take), input_(input, kMaxNodeBytes, [this] {
-          throw std::runtime_error(place() + ": a node has more than 32 MiB, which no execution trace has." + kRemedy);
+      : name_(name), take_(take), input_(input, kMaxNodeBytes, [this](const char* why) {
+          throw std::runtime_error(place() + ": " + why + "." + kRemedy);
         }) {}
 
   std::streambuf& input() { return input_; }
