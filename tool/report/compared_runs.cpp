@@ -101,7 +101,8 @@ Row changed_case_row(const Row* before, const Row* after, const char* change) {
 
 size_t cases_of(const ResultDocument& document) {
   const auto told = document.summary.find("cases");
-  return told != document.summary.end() && told->is_number_unsigned() ? told->get<size_t>() : document.results.size();
+  return told != document.summary.end() && told->is_number_integer() && *told >= 0 ? told->get<size_t>()
+                                                                                   : document.results.size();
 }
 
 }  // namespace

@@ -47,10 +47,11 @@ class Sequence {
     std::optional<bool> within_kernel;  // of a composite call, once it is known: a long chain is walked once
   };
 
-  // Null: no call is above it.
+  // Null: no call is above it. A root is its own parent.
   Entry* caller_of(const Entry& entry) {
     const auto found = places_of_nodes_.find(entry.parent);
-    return found == places_of_nodes_.end() ? nullptr : &entries_[found->second];
+    const bool told = found != places_of_nodes_.end() && &entries_[found->second] != &entry;
+    return told ? &entries_[found->second] : nullptr;
   }
 
   void refuse_circles(const std::string& file) {

@@ -57,7 +57,7 @@ std::string refusal_of(const std::string& nodes) {
 
 TEST(ArgumentSource, CallsAreMadeByOneOther) {
   EXPECT_EQ(source_of(trace_text(child_text(2, 1) + "," + child_text(3, 2))).sequence().size(), 1u);
-  for (const auto& nodes : {child_text(2, 2), child_text(2, 3) + "," + child_text(3, 2),
+  for (const auto& nodes : {child_text(2, 3) + "," + child_text(3, 2),
                             child_text(5, 4) + "," + child_text(4, 3) + "," + child_text(3, 4)}) {
     const std::string text = refusal_of(nodes);
     EXPECT_NE(text.find("argument_source_test.json: by their parents' ids"), std::string::npos) << text;
