@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -27,7 +28,7 @@ std::string shown(const fs::path& file) { return printable(file.native(), kMaxSh
 
 class Reader {
  public:
-  // `from` is the line that includes the file, "" for the first one.
+  // `from` is the line that includes the file; for the first one, what names it, or "".
   void read(const fs::path& file, const std::string& from) {
     const fs::path real = real_path(file, from);
     enter(file, real, from);
@@ -84,14 +85,17 @@ class Reader {
       const int cause = errno;
       fail(from, c10::str(shown(file), " can't be read: ", std::generic_category().message(cause), "."));
     }
-    std::string content(kMaxFile + 1, '\0');
-    in.read(content.data(), static_cast<std::streamsize>(content.size()));
+    std::string content;
+    std::array<char, 4096> chunk{};
+    do {
+      in.read(chunk.data(), chunk.size());
+      content.append(chunk.data(), static_cast<size_t>(in.gcount()));
+      if (content.size() > kMaxFile) {
+        fail(from, c10::str(shown(file), " is larger than ", kMaxFile, " bytes."));
+      }
+    } while (in);
     if (in.bad()) {
       fail(from, shown(file) + " can't be read.");
-    }
-    content.resize(static_cast<size_t>(in.gcount()));
-    if (content.size() > kMaxFile) {
-      fail(from, c10::str(shown(file), " is larger than ", kMaxFile, " bytes."));
     }
     return content;
   }
@@ -99,6 +103,8 @@ class Reader {
   void take_line(std::string_view line, const fs::path& file, const std::string& where) {
     TORCH_CHECK(line.size() <= kMaxLine, "flagos: ", where, ": a line of ", line.size(), " bytes; at most ", kMaxLine,
                 " are read.");
+    // The system's calls would take the text before it for the whole name of a file.
+    TORCH_CHECK(line.find('\0') == std::string_view::npos, "flagos: ", where, ": a line with a NUL byte.");
     line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) {
       return;
@@ -132,9 +138,9 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-std::vector<Order> read_conf(const std::filesystem::path& file) {
+std::vector<Order> read_conf(const std::filesystem::path& file, const std::string& from) {
   Reader reader;
-  reader.read(file, "");
+  reader.read(file, from);
   return reader.take_orders();
 }
 

@@ -17,8 +17,9 @@ struct Order {
 
 // Reads a route file and what it includes, in order. Throws c10::Error naming file and line for what is not understood,
 // a file that can't be read, is no regular file or too large, an overlong line, and includes that are nested too deep
-// or in a circle. Any thread.
-std::vector<Order> read_conf(const std::filesystem::path& file);
+// or in a circle. `from`, the variable that
+// names the file or "", begins the message when it is the file itself that can't be read. Any thread.
+std::vector<Order> read_conf(const std::filesystem::path& file, const std::string& from = "");
 
 // `text` without blanks at its ends.
 std::string_view trimmed(std::string_view text);

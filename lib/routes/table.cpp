@@ -80,9 +80,9 @@ std::vector<Route> listed(const Plan& plan) {
   return listed;
 }
 
-Plan plan_of_file(const std::string& file) {
+Plan plan_of_file(const std::string& file, const std::string& from = "") {
   Planner planner(Spelling::kName, Unregistered::kWaits, registered_backends());
-  for (const Order& order : read_conf(file)) {
+  for (const Order& order : read_conf(file, from)) {
     planner.add(order);
   }
   return planner.take();
@@ -126,7 +126,7 @@ void apply_environment() {
   if (settings.backend_config.empty() && settings.op_routes.empty()) {
     return;
   }
-  Plan plan = settings.backend_config.empty() ? Plan() : plan_of_file(settings.backend_config);
+  Plan plan = settings.backend_config.empty() ? Plan() : plan_of_file(settings.backend_config, "FLAGOS_BACKEND_CONFIG");
   Planner planner(Spelling::kVariable, Unregistered::kWaits, registered_backends());
   std::vector<Order> orders;
   for (const auto& [op, backend] : settings.op_routes) {

@@ -53,13 +53,19 @@ def loaded_path() -> str | None:
     return None
 
 
+def _shown(text: str, limit: int = 300) -> str:
+    """Foreign text as an error can show it."""
+    printable = "".join(c if c.isprintable() else "?" for c in text[:limit])
+    return printable + ("..." if len(text) > limit else "")
+
+
 def find_library() -> str:
     """The path of libflagos.so; the bare name, for the loader to look up, when it is in no place of its own."""
     chosen = os.environ.get("FLAGOS_LIBRARY", "")
     if chosen:
         if not os.path.isfile(chosen):
             raise ImportError(
-                f"flagos: FLAGOS_LIBRARY={chosen} is not a file. Set it to the path of {_NAME}, or unset it."
+                f"flagos: FLAGOS_LIBRARY={_shown(chosen)} is not a file. Set it to the path of {_NAME}, or unset it."
             )
         return os.path.abspath(chosen)
     package = Path(__file__).resolve().parent

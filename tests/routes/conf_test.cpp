@@ -98,6 +98,22 @@ TEST(Conf, FilesThatCanNotBeRead) {
   EXPECT_TRUE(has(error_of(pipe), "no regular file"));  // and it does not wait for a writer
 }
 
+TEST(Conf, NulBytesAreNotTheEndOfAName) {
+  const TemporaryFolder folder;
+  folder.write("b.conf", "mm = cpu");
+  const auto text = error_of(folder.write("a.conf", std::string("include b.conf\0.old", 19)));
+  EXPECT_TRUE(has(text, "a.conf:1:") && has(text, "NUL")) << text;
+}
+
+TEST(Conf, WhatNamesTheFileIsTold) {
+  try {
+    read_conf("/nowhere.conf", "FLAGOS_BACKEND_CONFIG");
+    FAIL() << "no error";
+  } catch (const c10::Error& error) {
+    EXPECT_TRUE(has(error.what_without_backtrace(), "flagos: FLAGOS_BACKEND_CONFIG: route file /nowhere.conf"));
+  }
+}
+
 TEST(Conf, LongLinesAndLargeFiles) {
   const TemporaryFolder folder;
   EXPECT_EQ(error_of(folder.write("a.conf", "#" + std::string(4095, 'x') + "\n")), "no error");

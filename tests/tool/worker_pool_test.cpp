@@ -17,6 +17,7 @@ while read -r line <&3; do
   for each in $(printf %s "$list" | tr -d '"' | tr , ' '); do
     printf '{"begin":"%s"}\n' "$each" >&4
     if [ "$op$each" = dietwo ]; then printf '{"stage":"native"}\n' >&4; kill -SEGV $$; fi
+    if [ "$op$each" = garbleone ]; then echo 'corrupted size vs. prev_size' >&4; fi
     if [ "$op" = hang ]; then sleep 60; fi
     printf '{"row":{"situation":"%s","verdict":"fast"}}\n' "$each" >&4
   done
@@ -44,6 +45,12 @@ TEST(WorkerPool, ACrashCostsOneRow) {
   EXPECT_EQ(verdicts.at("die one"), "fast");
   EXPECT_EQ(verdicts.at("die two"), "errorthe process died: SIGSEGVnative");
   EXPECT_EQ(verdicts.at("die three"), "fast");
+}
+
+TEST(WorkerPool, ALineThatIsNoMessageCostsOneRow) {
+  const Verdicts verdicts = run({{"garble", {"one", "two"}}}, 20s);
+  EXPECT_EQ(verdicts.at("garble one"), "errorthe worker answered with a line that is no message");
+  EXPECT_EQ(verdicts.at("garble two"), "fast");
 }
 
 TEST(WorkerPool, AHangEndsWithPatience) {

@@ -12,8 +12,10 @@ volatile std::sig_atomic_t g_interrupted = 0;
 void catch_interrupt() {
   struct sigaction action {};
   action.sa_handler = [](int) { g_interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // no SA_RESTART: a waiting poll() returns
+  // A waiting poll() returns all the same; what is being written or read is not cut short.
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 bool interrupted() noexcept { return g_interrupted != 0; }

@@ -1,9 +1,9 @@
-// Ctrl-C: commands stop at the next chance and report what there is.
+// Ctrl-C and SIGTERM: commands stop at the next chance and report what there is.
 #pragma once
 
 namespace flagos::diag {
 
-// From now on a first SIGINT sets interrupted(); a second one ends the process at once.
+// From now on a first SIGINT or SIGTERM sets interrupted(); a second one ends the process at once.
 void catch_interrupt();
 bool interrupted() noexcept;
 

@@ -56,6 +56,18 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.footer(kExamples);
 }
 
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator filled([](const std::string& text) { return text.empty() ? "the value is empty" : ""; }, "");
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() != 0) {
+      option->check(filled);
+    }
+  }
+  for (CLI::App* command : app.get_subcommands({})) {
+    refuse_empty_values(*command);
+  }
+}
+
 TableStyle table_style(const GlobalOptions& options) {
   TableStyle style;
   style.quiet = options.quiet;

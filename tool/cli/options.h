@@ -28,6 +28,10 @@ struct GlobalOptions {
 void add_global_options(CLI::App& app, GlobalOptions& options);
 
 // How reports are drawn with these options.
+// Has every option and argument, commands' too, refuse an empty value: "$FILE" of a script that forgot to set it must
+// not mean "no --trace".
+void refuse_empty_values(CLI::App& app);
+
 TableStyle table_style(const GlobalOptions& options);
 
 }  // namespace flagos::diag

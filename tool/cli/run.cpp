@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/standard_streams.h"
 #include "cli/target_choice.h"
 #include "commands/command.h"
 #include "commands/list.h"
@@ -42,6 +43,11 @@ void require_library() {
   }
 }
 
+// Standard error may be closed, which is no reason to end with another exit code.
+void report_error(std::string_view text) noexcept {
+  std::fprintf(stderr, "flagos-diag: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
 ExitCode run(Command& command, const GlobalOptions& options) {
   check_output_file(options.output);
   if (command.needs_library()) {
@@ -49,7 +55,7 @@ ExitCode run(Command& command, const GlobalOptions& options) {
   }
   Outcome outcome = command.run(options);
   for (const auto& warning : outcome.warnings) {
-    fmt::print(stderr, "flagos-diag: warning: {}\n", warning);
+    report_error("warning: " + warning);
   }
   if (outcome.text.has_value()) {
     if (options.format != Format::kTable) {
@@ -76,6 +82,7 @@ ExitCode parse(int argc, char** argv) {
   for (const auto& command : made) {
     commands.emplace_back(command->add_to(app), command.get());
   }
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -98,11 +105,15 @@ ExitCode parse(int argc, char** argv) {
 
 ExitCode parse_and_run(int argc, char** argv) noexcept {
   try {
-    return parse(argc, argv);
+    const ExitCode code = parse(argc, argv);
+    if (output_arrived()) {
+      return code;
+    }
+    report_error("can't write to standard output");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "flagos-diag: {}\n", error.what());
+    report_error(error.what());
   }
-  return ExitCode::kUsage;
+  return interrupted() ? ExitCode::kInterrupted : ExitCode::kUsage;
 }
 
 }  // namespace flagos::diag

@@ -17,6 +17,7 @@
 #include "report/cuda_driver.h"
 #include "report/environment.h"
 #include "report/error_text.h"
+#include "report/foreign_text.h"
 
 namespace flagos::diag {
 namespace {
@@ -42,6 +43,8 @@ std::string load_error() {
 constexpr std::array kVariables = {"FLAGOS_BACKEND_CONFIG", "FLAGOS_DISABLE",      "FLAGOS_FALLBACK",
                                    "FLAGOS_LIBRARY",        "FLAGOS_LOG_DISPATCH", "FLAGOS_LOG_FALLBACK",
                                    "FLAGOS_NO_REDISPATCH",  "FLAGOS_TARGET"};
+
+constexpr size_t kShownOfVariable = 300;  // bytes
 
 std::string nearest_variable(std::string_view name) {
   return *std::min_element(kVariables.begin(), kVariables.end(), [&](const char* a, const char* b) {
@@ -184,11 +187,11 @@ Finding check_environment_variables(const std::vector<std::string>& environment)
     if (!name.starts_with("FLAGOS_")) {
       continue;
     }
-    finding.found += (finding.found.empty() ? "" : ", ") + assignment;
+    finding.found += (finding.found.empty() ? "" : ", ") + foreign_text(assignment, kShownOfVariable);
     const bool known = std::find(kVariables.begin(), kVariables.end(), name) != kVariables.end();
     if (!known && !name.starts_with("FLAGOS_OP_")) {
       finding.health = Health::kWarn;
-      finding.remedy += fmt::format("{} is not known; nearest: {}. ", name, nearest_variable(name));
+      finding.remedy += fmt::format("{} is not known; nearest: {}. ", foreign_text(name), nearest_variable(name));
     }
   }
   if (finding.found.empty()) {

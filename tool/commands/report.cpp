@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "cli/interrupt.h"
 #include "cli/shell_word.h"
 #include "report/output_file.h"
 #include "report/result_document.h"
@@ -48,16 +49,25 @@ int run_into(const std::string& command, std::ostream& out) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// A page is whole or not there.
+void refuse_when_interrupted() {
+  if (interrupted()) {
+    throw std::runtime_error("report: interrupted; no page was written");
+  }
+}
+
 // The Python that the project was built with, else python3 on PATH.
 std::string python_with_plotly() {
   std::string looked_at;
   for (const std::string python : {FLAGOS_PYTHON, "python3"}) {
+    refuse_when_interrupted();
     std::ostream nowhere(nullptr);
     if (run_into(shell_word(python) + " -c 'import plotly.offline' 2>/dev/null", nowhere) == 0) {
       return python;
     }
     looked_at += (looked_at.empty() ? "" : ", ") + python;
   }
+  refuse_when_interrupted();
   throw UsageError(
       fmt::format("report: plotly can't be imported by {}. Install it: pip install {}", looked_at, kPlotlyPin));
 }
@@ -107,6 +117,7 @@ Outcome ReportPage::run(const GlobalOptions& /*options*/) {
       shell_word(python_with_plotly()) + " -B " + shell_word(page_program().string()) + " --" + arguments;
   write_output(page_, [&](std::ostream& out) {
     const int code = run_into(command, out);
+    refuse_when_interrupted();
     if (code != 0) {
       throw std::runtime_error(fmt::format("report: the page was not made: exit code {}, see above", code));
     }

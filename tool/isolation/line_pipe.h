@@ -1,6 +1,7 @@
 // Lines over a pipe.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ class LineReader {
   bool fill();
   // A line that has been read whole, without waiting.
   std::optional<std::string> take();
+  // Bytes that have been read and not taken.
+  size_t unfinished() const { return buffer_.size(); }
 
  private:
   int fd_;

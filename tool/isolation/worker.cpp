@@ -4,7 +4,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -26,6 +29,7 @@ namespace {
 
 constexpr int kLeastArguments = 5;
 constexpr int kBrokenDevice = 3;
+constexpr int kNoParent = 4;
 
 void send(int out, const Row& message) { write_line(out, message.dump(-1, ' ', false, Row::error_handler_t::replace)); }
 
@@ -137,10 +141,20 @@ void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int 
   send(out, {{"done", request.at("op")}, {"spent", device_is_broken()}});
 }
 
+// The end of IN is seen between two jobs only, and a job may take minutes.
+void end_with_parent(int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd reader{out, 0, 0};
+  if (poll(&reader, 1, 0) > 0) {  // it has gone already
+    std::_Exit(kNoParent);
+  }
+}
+
 int run(int argc, char** argv) {
   flagos::init();
   const int in = std::stoi(argv[2]);
   const int out = std::stoi(argv[3]);
+  end_with_parent(out);
   const uint64_t seed = std::stoull(argv[4]);
   const auto source =
       argc > kLeastArguments ? ArgumentSource::from_trace(argv[kLeastArguments]) : ArgumentSource::bundled();

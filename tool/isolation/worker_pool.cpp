@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/interrupt.h"
+#include "isolation/worker_message.h"
 
 namespace flagos::diag {
 namespace {
@@ -17,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 500;
 constexpr size_t kMostWorkers = 4;
+constexpr size_t kLongestLine = size_t{1} << 26;  // bytes
 
 Row error_row(const Job& job, const std::string& situation, const std::string& stage, const std::string& why) {
   Row row = {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
@@ -97,9 +99,18 @@ void WorkerPool::wait(std::vector<Slot>& slots, std::deque<Job>& jobs, const OnR
 void WorkerPool::receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done) {
   const bool open = slot.process->lines().fill();
   slot.last_answer = Clock::now();
-  while (auto line = slot.process->lines().take()) {
-    slot.ever_answered = true;
-    take_line(slot, *line, on_row, on_done);
+  try {
+    while (auto line = slot.process->lines().take()) {
+      take_line(slot, *line, on_row, on_done);
+      slot.ever_answered = true;
+    }
+    if (slot.process->lines().unfinished() > kLongestLine) {
+      throw NoMessage("the worker answered with a line of more than 64 MiB");
+    }
+  } catch (const NoMessage& error) {  // what it writes next can't be trusted either
+    slot.process->kill();
+    bury(slot, jobs, on_row, error.what());
+    return;
   }
   if (!open) {
     bury(slot, jobs, on_row, "");
@@ -107,19 +118,24 @@ void WorkerPool::receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row,
 }
 
 void WorkerPool::take_line(Slot& slot, const std::string& line, const OnRow& on_row, const OnDone& on_done) {
-  Row message = Row::parse(line);
-  if (message.contains("begin")) {
-    slot.begun = message["begin"].get<std::string>();
-    slot.stage.clear();
-  } else if (message.contains("stage")) {
-    slot.stage = message["stage"].get<std::string>();
-  } else if (message.contains("row")) {
-    std::erase(slot.job.situations, slot.begun);
-    on_row(slot.job.op, std::move(message["row"]));
-  } else if (message.contains("done")) {
-    slot.busy = false;
-    slot.spent = message.value("spent", false);
-    on_done(slot.job.op);
+  WorkerMessage message = parse_message(line);
+  switch (message.kind) {
+    case WorkerMessage::Kind::kBegin:
+      slot.begun = message.text;
+      slot.stage.clear();
+      break;
+    case WorkerMessage::Kind::kStage:
+      slot.stage = message.text;
+      break;
+    case WorkerMessage::Kind::kRow:
+      std::erase(slot.job.situations, slot.begun);
+      on_row(slot.job.op, std::move(message.row));
+      break;
+    case WorkerMessage::Kind::kDone:
+      slot.busy = false;
+      slot.spent = message.spent;
+      on_done(slot.job.op);
+      break;
   }
 }
 

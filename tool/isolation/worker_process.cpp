@@ -34,8 +34,13 @@ Pipe make_pipe() {
     throw std::runtime_error(fmt::format("no pipe to a worker: {}", std::strerror(errno)));
   }
   Pipe moved{fcntl(ends[0], F_DUPFD_CLOEXEC, kAboveWorkers), fcntl(ends[1], F_DUPFD_CLOEXEC, kAboveWorkers)};
+  const int error = errno;  // EINVAL: the limit is below kAboveWorkers
   close(ends[0]);
   close(ends[1]);
+  if (moved.read < 0 || moved.write < 0) {
+    throw std::runtime_error(
+        fmt::format("no pipe to a worker: {}; see ulimit -n", std::strerror(error == EINVAL ? EMFILE : error)));
+  }
   return moved;
 }
 

@@ -7,10 +7,13 @@
 
 #include "cli/exit_code.h"
 #include "report/compared_times.h"
+#include "report/foreign_text.h"
 #include "report/matched_rows.h"
 
 namespace flagos::diag {
 namespace {
+
+constexpr size_t kShownOfEnvironment = 200;  // bytes of a field
 
 bool any_row(const Row& /*row*/) { return true; }
 
@@ -97,8 +100,9 @@ Row changed_case_row(const Row* before, const Row* after, const char* change) {
 }
 
 size_t cases_of(const ResultDocument& document) {
-  return static_cast<size_t>(
-      number_field(document.summary, "cases").value_or(static_cast<double>(document.results.size())));
+  const auto told = document.summary.find("cases");
+  return told != document.summary.end() && told->is_number_integer() && *told >= 0 ? told->get<size_t>()
+                                                                                   : document.results.size();
 }
 
 }  // namespace
@@ -109,7 +113,9 @@ std::vector<std::string> environment_differences(const Row& before, const Row& a
     const Row was = field_of(&before, field);
     const Row is = field_of(&after, field);
     if (was != is) {
-      const auto text = [](const Row& value) { return value.is_string() ? value.get<std::string>() : value.dump(); };
+      const auto text = [](const Row& value) {
+        return foreign_text(value.is_string() ? value.get<std::string>() : value.dump(), kShownOfEnvironment);
+      };
       differences.push_back(fmt::format("{} ({} against {})", field, text(was), text(is)));
     }
   }
@@ -173,7 +179,8 @@ ComparedRuns compare_verifications(const ResultDocument& before, const ResultDoc
 ComparedRuns compare_runs(const ResultDocument& before, const ResultDocument& after) {
   if (before.command != after.command) {
     throw UsageError(fmt::format("compare: {} is of {}, {} of {}. Compare two runs of one command.",
-                                 before.file.string(), before.command, after.file.string(), after.command));
+                                 before.file.string(), foreign_text(before.command), after.file.string(),
+                                 foreign_text(after.command)));
   }
   if (before.command == "ab-bench") {
     return compare_times(before, after);
@@ -186,7 +193,7 @@ ComparedRuns compare_runs(const ResultDocument& before, const ResultDocument& af
   }
   throw UsageError(
       fmt::format("compare: {}: documents of {} can't be compared, those of ab-bench, check-op, verify can.",
-                  after.file.string(), before.command));
+                  after.file.string(), foreign_text(before.command)));
 }
 
 }  // namespace flagos::diag

@@ -14,6 +14,11 @@ namespace {
 
 constexpr double kNormal95 = 1.959963984540054;  // two-sided 95% of a normal variable, in deviations
 
+// Nothing that was measured lies outside: a ten-thousandth of a clock cycle, thirty years. Quotients of what lies
+// within are finite.
+constexpr double kLeastNs = 1e-4;
+constexpr double kMostNs = 1e18;
+
 double log_deviation(const MedianTime& time) { return std::log(time.ci_high / time.ci_low) / (2 * kNormal95); }
 
 struct TimePair {
@@ -74,7 +79,7 @@ Row row_of(const TimePair& pair, double floor) {
   }
   if (!pair.ratio.has_value()) {
     row["verdict"] = claim_name(Claim::kInconclusive);
-    row["note"] = "a median or its interval is missing or not above 0";
+    row["note"] = "a median or its interval is missing, or is no time that can be measured";
     return row;
   }
   row["speedup"] = 1 / pair.ratio->ratio;
@@ -97,7 +102,8 @@ std::optional<MedianTime> median_time(const Row& row) {
   const auto ns = number_field(row, "ns_median");
   const auto low = number_field(row, "ns_ci_low");
   const auto high = number_field(row, "ns_ci_high");
-  if (!ns || !low || !high || *ns <= 0 || *low <= 0 || *high < *low) {
+  const bool told = ns && low && high && *low <= *high;
+  if (!told || std::min(*ns, *low) < kLeastNs || std::max(*ns, *high) > kMostNs) {
     return std::nullopt;
   }
   return MedianTime{*ns, *low, *high};

@@ -70,7 +70,7 @@ void write_output(const fs::path& file, const std::function<void(std::ostream&)>
   if (file.empty()) {
     write(std::cout);
     if (!std::cout.flush()) {
-      throw std::runtime_error("can't write to standard output");
+      throw std::runtime_error(fmt::format("can't write to standard output: {}", std::strerror(errno)));
     }
     return;
   }

@@ -10,19 +10,32 @@
 #include <iterator>
 
 #include "cli/exit_code.h"
+#include "report/bounded_json.h"
+#include "report/foreign_text.h"
 
 namespace flagos::diag {
 namespace {
 
 constexpr const char* kDocumentSchema = "flagos-diag/1";
+constexpr uintmax_t kMaxBytes = uintmax_t{256} << 20;
 constexpr const char* kHowToMakeOne = "Make one with: flagos-diag COMMAND --format json --output FILE";
 
 std::string document_text(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) {
     throw UsageError(fmt::format("{}: is a directory. Name a file that --format json wrote.", file.string()));
   }
+  // Anything else might never end: a pipe that nobody writes to, /dev/zero.
+  if (!error && std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
+    throw UsageError(fmt::format("{}: is no regular file. {}", file.string(), kHowToMakeOne));
+  }
   std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    throw UsageError(fmt::format("{}: {}. {}", file.string(), std::strerror(errno), kHowToMakeOne));
+  }
+  if (std::filesystem::file_size(file, error) > kMaxBytes) {
+    throw UsageError(fmt::format("{}: is larger than 256 MiB. {}", file.string(), kHowToMakeOne));
+  }
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in.good() && !in.eof()) {
     throw UsageError(fmt::format("{}: {}. {}", file.string(), std::strerror(errno), kHowToMakeOne));
@@ -37,15 +50,15 @@ Row object_field(const Row& document, const char* name) {
 
 }  // namespace
 
-ResultDocument read_document(const std::filesystem::path& file) {
-  const Row document = Row::parse(document_text(file), nullptr, false);
-  if (document.is_discarded()) {
-    throw UsageError(fmt::format("{}: is not one JSON document. {}", file.string(), kHowToMakeOne));
-  }
+ResultDocument read_document(const std::filesystem::path& file) { return parse_document(document_text(file), file); }
+
+ResultDocument parse_document(std::string_view text, const std::filesystem::path& file) {
+  const Row document = parse_bounded(text, file, kHowToMakeOne);
   const std::string schema = text_field(document, "schema");
   if (schema != kDocumentSchema) {
     throw UsageError(fmt::format("{}: its schema is {}, not {}. {}", file.string(),
-                                 schema.empty() ? "not given" : '"' + schema + '"', kDocumentSchema, kHowToMakeOne));
+                                 schema.empty() ? "not given" : '"' + foreign_text(schema) + '"', kDocumentSchema,
+                                 kHowToMakeOne));
   }
   const auto results = document.find("results");
   const std::string command = text_field(document, "command");

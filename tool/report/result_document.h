@@ -23,6 +23,9 @@ struct ResultDocument {
 // tool.
 ResultDocument read_document(const std::filesystem::path& file);
 
+// The same of a file's content; `file` is what messages call it.
+ResultDocument parse_document(std::string_view text, const std::filesystem::path& file);
+
 // A field of a document, which another version may have left out. Text of a missing one or null: "".
 std::string text_field(const Row& row, std::string_view name);
 // Finite numbers only.

@@ -1,5 +1,6 @@
 #include "traces/argument_source.h"
 
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -18,11 +19,17 @@ constexpr const char* kCorpus = "corpus.json";
 class Sequence {
  public:
   void add(const CallRecord& call, size_t number) {
-    places_of_nodes_[call.node] = entries_.size();
-    entries_.push_back({{call.op, number}, call.parent, kernel_kind(call.op) == KernelKind::kComposite});
+    // A call without a number is nobody's parent.
+    if (call.node != 0 && !places_of_nodes_.try_emplace(call.node, entries_.size()).second) {
+      throw std::runtime_error(call.origin + ": another call has the same id. Two traces in one file can't be told " +
+                               "apart; give one.");
+    }
+    entries_.push_back({{call.op, number}, call.parent, kernel_kind(call.op) == KernelKind::kComposite, {}});
   }
 
-  std::vector<ArgumentSource::Place> outermost() const {
+  // Throws std::runtime_error, which `file` begins, when calls are made in a circle.
+  std::vector<ArgumentSource::Place> outermost(const std::string& file) {
+    refuse_circles(file);
     std::vector<ArgumentSource::Place> places;
     for (const Entry& entry : entries_) {
       if (!entry.composite && !within_kernel(entry)) {
@@ -37,19 +44,43 @@ class Sequence {
     ArgumentSource::Place place;
     int64_t parent;
     bool composite;
+    std::optional<bool> within_kernel;  // of a composite call, once it is known: a long chain is walked once
   };
 
-  // A node may lie and name itself or its child as its parent: no chain is longer than there are calls.
-  bool within_kernel(const Entry& entry) const {
-    auto above = places_of_nodes_.find(entry.parent);
-    for (size_t steps = 0; above != places_of_nodes_.end() && steps < entries_.size(); ++steps) {
-      const Entry& caller = entries_[above->second];
-      if (!caller.composite) {
-        return &caller != &entry;
+  // Null: no call is above it. A root is its own parent.
+  Entry* caller_of(const Entry& entry) {
+    const auto found = places_of_nodes_.find(entry.parent);
+    const bool told = found != places_of_nodes_.end() && &entries_[found->second] != &entry;
+    return told ? &entries_[found->second] : nullptr;
+  }
+
+  void refuse_circles(const std::string& file) {
+    std::unordered_map<const Entry*, const Entry*> walked_from;
+    for (const Entry& start : entries_) {
+      for (const Entry* at = &start; at != nullptr; at = caller_of(*at)) {
+        const auto [earlier, is_new] = walked_from.try_emplace(at, &start);
+        if (!is_new && earlier->second == &start) {
+          throw std::runtime_error(file + ": by their parents' ids, a call of " + at->place.op +
+                                   " was made within itself. Record the trace again.");
+        }
+        if (!is_new) {
+          break;
+        }
       }
-      above = places_of_nodes_.find(caller.parent);
     }
-    return false;
+  }
+
+  bool within_kernel(const Entry& entry) {
+    std::vector<Entry*> walked;
+    Entry* caller = caller_of(entry);
+    for (; caller != nullptr && caller->composite && !caller->within_kernel.has_value(); caller = caller_of(*caller)) {
+      walked.push_back(caller);
+    }
+    const bool within = caller != nullptr && caller->within_kernel.value_or(true);  // a kernel's own is never asked for
+    for (Entry* each : walked) {
+      each->within_kernel = within;
+    }
+    return within;
   }
 
   std::vector<Entry> entries_;
@@ -70,7 +101,7 @@ ArgumentSource ArgumentSource::from_trace(const fs::path& file) {
       calls.push_back(std::move(call));
     }
   });
-  source.sequence_ = sequence.outermost();
+  source.sequence_ = sequence.outermost(file.filename().string());
   return source;
 }
 

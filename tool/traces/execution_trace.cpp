@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "report/foreign_text.h"
+#include "traces/metered_input.h"
 #include "traces/trace_node.h"
 
 namespace flagos::diag {
@@ -20,8 +22,11 @@ using Event = json::parse_event_t;
 constexpr uintmax_t kMaxFileBytes = uintmax_t{2} << 30;
 constexpr int kMaxDepth = 64;                // a node of a real trace is nested less than 12 deep
 constexpr size_t kMaxNodeValues = 1u << 20;  // bounds the memory of one node; the longest recorded list has 4096 items
-constexpr int kKnownMajor = 1;               // of "1.1.1-chakra.0.0.4"
-constexpr int kNodesDepth = 2;               // of an element of the top-level "nodes" list
+constexpr size_t kMaxNodeBytes = 1u << 25;
+constexpr size_t kMaxCauses = 20;       // of calls passed over that are told apart
+constexpr size_t kShownOfParser = 300;  // bytes of nlohmann's message, which quotes what it last read
+constexpr int kKnownMajor = 1;          // of "1.1.1-chakra.0.0.4"
+constexpr int kNodesDepth = 2;          // of an element of the top-level "nodes" list
 
 constexpr const char* kRemedy =
     " Record it again with torch.profiler.ExecutionTraceObserver, and call unregister_callback() before the file is"
@@ -31,7 +36,12 @@ constexpr const char* kRemedy =
 // calls needs the memory of one; everything but "schema" and "nodes" is passed over without being kept.
 class NodeReader {
  public:
-  NodeReader(const std::string& name, const TakeCall& take) : name_(name), take_(take) {}
+  NodeReader(std::istream& input, const std::string& name, const TakeCall& take)
+      : name_(name), take_(take), input_(input, kMaxNodeBytes, [this](const char* why) {
+          throw std::runtime_error(place() + ": " + why + "." + kRemedy);
+        }) {}
+
+  std::streambuf& input() { return input_; }
 
   // nlohmann's callback: false drops the value.
   bool operator()(int depth, Event event, json& parsed) {
@@ -41,6 +51,10 @@ class NodeReader {
     }
     if (event == Event::key && depth == 1) {
       key_ = parsed.get<std::string>();
+    }
+    count_value(event);
+    if (depth == kNodesDepth && key_ == "nodes" && (event == Event::value || event == Event::array_start)) {
+      throw std::runtime_error(place() + ": something in its list of nodes is no object." + kRemedy);
     }
     if (event == Event::value) {
       return take_value(depth, parsed);
@@ -80,16 +94,22 @@ class NodeReader {
     if (depth == 1 && key_ == "schema" && parsed.is_string()) {
       schema_ = parsed.get<std::string>();
     }
-    if (++node_values_ > kMaxNodeValues) {
+    return depth > 1;
+  }
+
+  // Lists, objects and keys take memory too, however empty.
+  void count_value(Event event) {
+    const bool ends = event == Event::array_end || event == Event::object_end;
+    if (!ends && ++node_values_ > kMaxNodeValues) {
       throw std::runtime_error(place() + ": a node has more than a million values, which no execution trace has." +
                                kRemedy);
     }
-    return depth > 1;
   }
 
   void take_node(const json& node) {
     ++nodes_;
     node_values_ = 0;
+    input_.pass();
     const auto id = node.find("id");
     last_node_ = id != node.end() && id->is_number_integer() ? id->dump() : "number " + std::to_string(nodes_);
     try {
@@ -99,7 +119,8 @@ class NodeReader {
         take_(std::move(*call));
       }
     } catch (const NotReplayable& error) {
-      ++passed_over_[error.what()];
+      const bool told_apart = passed_over_.size() < kMaxCauses || passed_over_.contains(error.what());
+      ++passed_over_[told_apart ? error.what() : "other causes"];
     } catch (const BadTrace& error) {
       throw std::runtime_error(name_ + ": node " + last_node_ + ": " + error.what() + "." + kRemedy);
     }
@@ -111,7 +132,7 @@ class NodeReader {
     if (end != schema_.c_str() && major <= kKnownMajor) {
       return {};
     }
-    return {name_ + ": has schema '" + schema_.substr(0, 40) + "', newer than the known " +
+    return {name_ + ": has schema '" + foreign_text(schema_, 40) + "', newer than the known " +
             std::to_string(kKnownMajor) + ".x; read as if it were " + std::to_string(kKnownMajor) + ".x"};
   }
 
@@ -125,19 +146,22 @@ class NodeReader {
   size_t calls_ = 0;
   size_t node_values_ = 0;
   std::map<std::string, size_t> passed_over_;
+  MeteredInput input_;
 };
 
 }  // namespace
 
 std::vector<std::string> read_execution_trace(std::istream& input, const std::string& name, const TakeCall& take) {
-  NodeReader reader(name, take);
+  NodeReader reader(input, name, take);
+  std::istream metered(&reader.input());
   try {
     // Wrapped, since the parser copies its callback.
     const json rest =
-        json::parse(input, [&](int depth, Event event, json& parsed) { return reader(depth, event, parsed); });
+        json::parse(metered, [&](int depth, Event event, json& parsed) { return reader(depth, event, parsed); });
     (void)rest;  // what is left without the nodes
   } catch (const json::exception& error) {
-    throw std::runtime_error(reader.place() + ": is not complete JSON (" + error.what() + ")." + kRemedy);
+    throw std::runtime_error(reader.place() + ": is not complete JSON (" + foreign_text(error.what(), kShownOfParser) +
+                             ")." + kRemedy);
   }
   return reader.finish();
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/foreign_text.h"
 #include "traces/trace_tensor.h"
 
 namespace flagos::diag {
@@ -20,7 +21,7 @@ constexpr int kMaxListDepth = 8;            // no operator takes a list of lists
 std::vector<std::string_view> element_types(std::string_view type) {
   const size_t open = type.find('[');
   if (open == std::string_view::npos || !type.ends_with(']')) {
-    throw BadTrace("the list type '" + std::string(type.substr(0, 60)) + "' has no closed bracket");
+    throw BadTrace("the list type '" + foreign_text(type) + "' has no closed bracket");
   }
   const std::string_view inner = type.substr(open + 1, type.size() - open - 2);
   std::vector<std::string_view> types;
@@ -105,7 +106,7 @@ Value value_of(const json& value, const json& shape, const json& strides, std::s
   if (value.is_string()) {  // String, Device, and "<Generator>", "<ComplexDouble>" and the like, which have no value
     return {value.get<std::string>()};
   }
-  throw BadTrace("an argument of type '" + std::string(type.substr(0, 60)) + "' has a value of another type");
+  throw BadTrace("an argument of type '" + foreign_text(type) + "' has a value of another type");
 }
 
 std::string text_attribute(const json& node, std::string_view name) {
@@ -122,10 +123,10 @@ std::string text_attribute(const json& node, std::string_view name) {
   return {};
 }
 
-// 0, the number of the root, where it isn't told.
+// 0, which is no node's, where it isn't told.
 int64_t number_of(const json& node, const char* name) {
   const auto number = node.find(name);
-  return number != node.end() && number->is_number_integer() ? number->get<int64_t>() : 0;
+  return number != node.end() && !number->is_null() ? integer_of(*number, "its \"" + std::string(name) + '"') : 0;
 }
 
 // Tensors in the order in which the trace numbers their ranges: by argument, undefined ones counted.
@@ -156,7 +157,7 @@ void add_ranges(const std::string& text, const json& types, std::vector<Value>& 
   for (const auto& [number, range] : ranges.items()) {
     const size_t place = std::strtoull(number.c_str(), nullptr, 10);
     if (place >= tensors.size() || !range.is_array() || range.size() != 2) {
-      throw BadTrace("its tensor_range names tensor " + number.substr(0, 20) + " wrongly");
+      throw BadTrace("its tensor_range names tensor " + foreign_text(number, 20) + " wrongly");
     }
     const int64_t low = integer_of(range[0], "a tensor_range");
     const int64_t high = integer_of(range[1], "a tensor_range");
@@ -174,7 +175,7 @@ void check_operator(const CallRecord& call, size_t arguments) {
   const std::string overload = dot == std::string::npos ? "" : call.op.substr(dot + 1);
   const auto handle = c10::Dispatcher::singleton().findSchema({call.op.substr(0, dot), overload});
   if (!handle.has_value()) {
-    throw NotReplayable("this torch has no operator " + call.op);
+    throw NotReplayable("this torch has no operator " + foreign_text(call.op));
   }
   if (arguments > handle->schema().arguments().size()) {
     throw NotReplayable("this torch's " + call.op + " takes fewer arguments than were recorded");

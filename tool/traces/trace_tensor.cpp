@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "report/foreign_text.h"
 #include "traces/trace_node.h"
 
 namespace flagos::diag {
@@ -53,7 +54,7 @@ const std::unordered_map<std::string_view, c10::ScalarType>& scalar_types() {
 c10::ScalarType scalar_type_of(std::string_view name) {
   const auto found = scalar_types().find(name);
   if (found == scalar_types().end()) {
-    throw NotReplayable("tensors of type '" + std::string(name.substr(0, 60)) + "' can't be rebuilt from a trace");
+    throw NotReplayable("tensors of type '" + foreign_text(name) + "' can't be rebuilt from a trace");
   }
   return found->second;
 }
@@ -140,7 +141,7 @@ Value tensor_of(const json& value, const json& shape, const json& strides, std::
     throw NotReplayable("a trace doesn't describe tensors without a storage (sparse, symbolic or nested ones)");
   }
   if (itemsize != static_cast<int64_t>(c10::elementSize(tensor.dtype))) {
-    throw BadTrace("a tensor of type " + std::string(dtype) + " claims " + std::to_string(itemsize) +
+    throw BadTrace("a tensor of type " + foreign_text(dtype) + " claims " + std::to_string(itemsize) +
                    " bytes an element");
   }
   if (tensor.offset < 0) {

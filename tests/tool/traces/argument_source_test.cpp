@@ -40,6 +40,35 @@ TEST(ArgumentSource, KeepsTheTracesWarnings) {
   EXPECT_FALSE(source.warnings().empty());
 }
 
+std::string child_text(int id, int parent) {
+  std::string text = node_text(id, kAddSchema, add_inputs());
+  const std::string told = R"("ctrl_deps":1)";
+  return text.replace(text.find(told), told.size(), R"("ctrl_deps":)" + std::to_string(parent));
+}
+
+std::string refusal_of(const std::string& nodes) {
+  try {
+    source_of(trace_text(nodes));
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ArgumentSource, CallsAreMadeByOneOther) {
+  EXPECT_EQ(source_of(trace_text(child_text(2, 1) + "," + child_text(3, 2))).sequence().size(), 1u);
+  for (const auto& nodes : {child_text(2, 3) + "," + child_text(3, 2),
+                            child_text(5, 4) + "," + child_text(4, 3) + "," + child_text(3, 4)}) {
+    const std::string text = refusal_of(nodes);
+    EXPECT_NE(text.find("argument_source_test.json: by their parents' ids"), std::string::npos) << text;
+  }
+}
+
+TEST(ArgumentSource, IdsTellCallsApart) {
+  const std::string text = refusal_of(child_text(7, 1) + "," + child_text(7, 1));
+  EXPECT_NE(text.find("argument_source_test.json: node 7: another call has the same id"), std::string::npos) << text;
+}
+
 TEST(RepeatKey, TellsScalarsApartExactly) {
   const auto key = [](Value value) { return repeat_key(CallRecord{"aten::x", {std::move(value)}, ""}); };
   EXPECT_NE(key({int64_t{1}}), key({1.0}));

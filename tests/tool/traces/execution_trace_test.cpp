@@ -104,7 +104,7 @@ TEST(ExecutionTrace, DeepNestingIsRefusedInsideAndOutsideNodes) {
       deep += unit;
     }
     EXPECT_TRUE(contains(failure_of(deep), "deep"));
-    EXPECT_TRUE(contains(failure_of(R"({"schema":"1","nodes":[)" + deep), "deep"));
+    EXPECT_TRUE(contains(failure_of(R"({"schema":"1","nodes":[{"a":)" + deep), "deep"));
     EXPECT_TRUE(contains(failure_of(R"({"other":)" + deep), "deep"));
   }
 }
@@ -155,6 +155,48 @@ TEST_P(LyingTrace, IsRefusedWithFileAndNode) {
   EXPECT_TRUE(contains(failure, "test.json: node 77: ")) << failure;
   EXPECT_TRUE(contains(failure, GetParam().complaint)) << failure;
   EXPECT_TRUE(contains(failure, "Record it again")) << failure;
+}
+
+TEST(ExecutionTrace, MemoryOfANodeIsBounded) {
+  std::string lists = "[]";
+  for (int i = 0; i < (1 << 20); ++i) {
+    lists += ",[]";
+  }
+  const std::string many = R"({"id":2,"x":[)" + lists + "]}";
+  EXPECT_NE(failure_of(trace_text(many)).find("more than a million values"), std::string::npos);
+  const std::string text = R"({"id":2,"x":")" + std::string(size_t{40} << 20, 'x') + "\"}";
+  EXPECT_NE(failure_of(trace_text(text)).find("more than 32 MiB"), std::string::npos);
+}
+
+TEST(ExecutionTrace, NodesAreObjects) {
+  for (const char* nodes : {"1", "[]", "null", "\"x\""}) {
+    EXPECT_NE(failure_of(trace_text(nodes)).find("no object"), std::string::npos) << nodes;
+  }
+}
+
+TEST(ExecutionTrace, WarningsAreFewShortAndPrintable) {
+  std::string nodes;
+  for (int i = 0; i < 100; ++i) {
+    const std::string name =
+        "aten::no\\u001b[31m" + std::to_string(i) + std::string(5000, 'x') + "(Tensor x) -> Tensor";
+    nodes += (i == 0 ? "" : ",") + node_text(i + 2, name, add_inputs());
+  }
+  const auto warnings = read_text(trace_text(nodes)).warnings;
+  EXPECT_LT(warnings.size(), 25u);
+  EXPECT_NE(warnings.back().find("none of its 100 nodes"), std::string::npos) << warnings.back();
+  for (const std::string& warning : warnings) {
+    EXPECT_LT(warning.size(), 250u);
+    EXPECT_EQ(warning.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(ExecutionTrace, ParserErrorsAreShortAndPrintable) {
+  for (const std::string& text : {"{\"schema\":\"" + std::string(100'000, 'x') + "\xff\"}", std::string("{\"\xff")}) {
+    const std::string failure = failure_of(text);
+    EXPECT_NE(failure.find("test.json: is not complete JSON"), std::string::npos);
+    EXPECT_LT(failure.size(), 700u);
+    EXPECT_EQ(failure.find('\xff'), std::string::npos);
+  }
 }
 
 const std::string kHuge = "9223372036854775807";

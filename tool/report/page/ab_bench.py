@@ -92,7 +92,8 @@ def _verdict_counts(rows: list[Row]) -> str:
     for row in rows:
         if row.get("arm") and row.get("verdict"):
             of_pair = counts.setdefault(_comparison(row), dict.fromkeys(VERDICTS, 0))
-            of_pair[row["verdict"]] = of_pair.get(row["verdict"], 0) + 1
+            verdict = text(row["verdict"])
+            of_pair[verdict] = of_pair.get(verdict, 0) + 1
     names = list(dict.fromkeys(name for of_pair in counts.values() for name in of_pair))
     table = [[escape(pair), *[str(of_pair.get(name, 0)) for name in names]] for pair, of_pair in counts.items()]
     return plain_table("Verdicts", ["arms", *names], table) if table else ""

@@ -43,7 +43,7 @@ def _read(file: Path, key: str) -> Document:
         content = json.loads(file.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         raise DocumentError(f"{file}: {error.strerror}. {remedy}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DocumentError(f"{file}: is not one JSON document. {remedy}") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise DocumentError(f"{file}: is not of schema {SCHEMA}. {remedy}")
@@ -53,13 +53,17 @@ def _read(file: Path, key: str) -> Document:
         command=str(content.get("command", "")),
         environment=_object(content.get("environment")),
         summary=_object(content.get("summary")),
-        notes=[str(note) for note in content.get("notes") or []],
-        results=[row for row in content.get("results") or [] if isinstance(row, dict)],
+        notes=[str(note) for note in _list(content.get("notes"))],
+        results=[row for row in _list(content.get("results")) if isinstance(row, dict)],
     )
 
 
 def _object(value: Any) -> Row:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def number(row: Row, field: str) -> float | None:
