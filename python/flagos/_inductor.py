@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 REMEDY = 'Use torch.compile(model, backend="aot_eager") for flagos, or compile for the target without flagos.'
 
@@ -65,9 +66,10 @@ def _compile_as_target(
         if isinstance(result, torch.fx.Node) and is_flagos(result.meta.get("val"))
     ]
     inputs = [index for index, value in enumerate(example_inputs) if is_flagos(value)]
-    retargeter = Retargeter()
-    targets = [retargeter.value(value) for value in example_inputs]
-    retargeter.graph(graph)
+    with _disable_current_modes():  # as compile_fx_inner: the graph's constants are real
+        retargeter = Retargeter()
+        targets = [retargeter.value(value) for value in example_inputs]
+        retargeter.graph(graph)
     return TargetGraph(inner_compile(graph, targets, **settings), inputs, outputs)
 
 

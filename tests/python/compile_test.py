@@ -162,6 +162,12 @@ class CompileTest(unittest.TestCase):
         )
         self.assert_same(ours, theirs)
 
+    def test_frozen_weights_are_constants_of_the_graph(self) -> None:
+        model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.ReLU()).to("flagos").eval()
+        x = torch.randn(4, 16, device="flagos")
+        with torch._inductor.config.patch(freezing=True), torch.no_grad():
+            self.assert_close(torch.compile(model, fullgraph=True)(x), model(x))
+
     def test_graphs_of_the_target_are_left_alone(self) -> None:
         seen = self.graphs_of(lambda: torch.compile(reference)(*on(TARGET, (torch.randn(8, 16), torch.randn(16, 24)))))
         self.assertTrue(seen and all(hasattr(graph, "_fx_graph_cache_key") for graph in seen))
