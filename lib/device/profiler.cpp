@@ -4,7 +4,9 @@
 #include <torch/csrc/profiler/stubs/base.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "device/target_constants.h"
 
