@@ -12,6 +12,7 @@
 #include "device/environment.h"
 #include "device/guard.h"
 #include "device/hooks.h"
+#include "device/profiler.h"
 #include "device/target.h"
 #include "flagos/target.h"
 #include "kernel/fallback.h"
@@ -25,6 +26,7 @@
 #include "ops/packed_sequence.h"
 #include "ops/parameters.h"
 #include "ops/rnn_cells.h"
+#include "ops/target_views.h"
 #include "ops/views.h"
 #include "ops/zero_tensor.h"
 #include "redispatch/switch.h"
@@ -41,6 +43,7 @@ void register_device() {
   static const c10::impl::DeviceGuardImplRegistrar guard_registrar(c10::DeviceType::PrivateUse1, device::guard());
   at::RegisterPrivateUse1HooksInterface(device::hooks());
   c10::SetAllocator(c10::DeviceType::PrivateUse1, device::allocator());
+  device::register_profiler();
 }
 
 // Only what the target has a kernel for: an op registered over a target that lacks it would send its composite down a
@@ -83,6 +86,7 @@ void load() {
   ops::register_dropout();
   ops::register_autocast();
   ops::register_collectives();
+  ops::register_target_views();
   kernel::register_special_layouts();
   kernel::register_fallbacks();
   routing::apply_environment();

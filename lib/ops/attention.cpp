@@ -10,6 +10,7 @@
 #include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
 #include "device/target_constants.h"
+#include "flagos/target.h"
 #include "kernel/replacement.h"
 
 namespace flagos::ops {
@@ -18,10 +19,48 @@ namespace {
 using at::Tensor;
 using Flash = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
 
+// What torch.compile and torch.export trace with: subclasses in Python, which carry a flagos tensor's metadata.
+bool is_traced(const Tensor& tensor) {
+  constexpr uint64_t kBatched = keys::bits(c10::DispatchKey::FuncTorchBatched);
+  constexpr uint64_t kPython = keys::bits(c10::DispatchKey::Python);
+  const uint64_t set = tensor.key_set().raw_repr();
+  return (set & kPython) != 0 && (set & kBatched) == 0;
+}
+
+// A tensor of the target without memory, with the metadata of a traced one, whose sizes may be symbols.
+Tensor stand_in(const Tensor& traced) {
+  auto impl = c10::make_intrusive<c10::TensorImpl>(c10::DispatchKeySet(target().dense_key), traced.dtype(),
+                                                   to_target_device(traced.device()));
+  impl->set_sizes_and_strides(traced.sym_sizes(), traced.sym_strides());
+  Tensor made(std::move(impl));
+  return traced.requires_grad() ? made.set_requires_grad(true) : made;
+}
+
+// The target's choice, by metadata alone: its kernel, past the dispatcher's modes.
+int64_t choose_traced(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
+                      double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
+  std::optional<Tensor> mask_stand_in;
+  if (mask.has_value()) {
+    mask_stand_in = stand_in(*mask);
+  }
+  return at::_ops::_fused_sdp_choice::redispatch(c10::DispatchKeySet(target().dense_key), stand_in(query),
+                                                 stand_in(key), stand_in(value), mask_stand_in, dropout, causal, scale,
+                                                 enable_gqa);
+}
+
+// CUDA's flash kernels are reached by the pair of operators that PyTorch keeps for such devices.
+int64_t reached(int64_t choice) {
+  const bool flash = choice == static_cast<int64_t>(at::SDPBackend::flash_attention);
+  return flash && target().has_index ? static_cast<int64_t>(at::SDPBackend::overrideable) : choice;
+}
+
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
                double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
+  if (is_traced(query) && is_traced(key) && is_traced(value)) {
+    return reached(choose_traced(query, key, value, mask, dropout, causal, scale, enable_gqa));
+  }
   if (!boxing::is_boxable(*query.unsafeGetTensorImpl())) {
-    return static_cast<int64_t>(at::SDPBackend::math);  // batched or traced: nothing to ask the target about
+    return static_cast<int64_t>(at::SDPBackend::math);  // batched: nothing to ask the target about
   }
   // The choice depends on whether gradients are wanted, which a copy without history would hide.
   const auto seen = [](const Tensor& tensor) {
@@ -32,10 +71,8 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, cons
   if (mask.has_value()) {
     mask_seen = seen(*mask);
   }
-  const int64_t choice =
-      at::_fused_sdp_choice(seen(query), seen(key), seen(value), mask_seen, dropout, causal, scale, enable_gqa);
-  const bool flash = choice == static_cast<int64_t>(at::SDPBackend::flash_attention);
-  return flash && target().has_index ? static_cast<int64_t>(at::SDPBackend::overrideable) : choice;
+  return reached(
+      at::_fused_sdp_choice(seen(query), seen(key), seen(value), mask_seen, dropout, causal, scale, enable_gqa));
 }
 
 // The flash kernels want the head dimension to be a multiple of this (their own check says so).

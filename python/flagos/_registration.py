@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 import torch
 import torch.utils.backend_registration as backend_registration
 
+from flagos._after_import import after_import
 from flagos._library import library
 from flagos._unavailable import Unavailable
 
@@ -36,6 +37,15 @@ def _generate_methods() -> None:
     )
 
 
+def _register_compiler() -> None:
+    """What torch.compile needs; done when PyTorch imports the modules that do it."""
+    from flagos import _dynamo, _inductor
+
+    after_import("torch._dynamo.device_interface", _dynamo.register)
+    after_import("torch._decomp.decompositions", _dynamo.trace_as_written)
+    after_import("torch._inductor.compile_fx", _inductor.install)
+
+
 def register() -> None:
     """Loads the library and registers `torch.flagos`. May be called any number of times."""
     _check_name_is_free()
@@ -51,6 +61,7 @@ def register() -> None:
         torch._register_device_module(_NAME, device)  # type: ignore[no-untyped-call]
         storage.register()
         distributed.register()
+        _register_compiler()
     _generate_methods()
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from flagos import amp, memory, random, streams
+from flagos import _inductor, amp, graphs, memory, random, streams
 from flagos._devices import DeviceLike, count, index_of, needs_cuda, on_cuda
+from flagos.graphs import CUDAGraph, graph, graph_pool_handle, make_graphed_callables
 from flagos.memory import (
     empty_cache,
     ipc_collect,
@@ -21,6 +22,7 @@ from flagos.memory import (
     memory_reserved,
     memory_snapshot,
     memory_stats,
+    memory_stats_as_nested_dict,
     memory_summary,
     reset_accumulated_memory_stats,
     reset_max_memory_allocated,
@@ -41,6 +43,7 @@ from flagos.random import (
 from flagos.streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 __all__ = [
+    "CUDAGraph",
     "DeviceProperties",
     "Event",
     "Stream",
@@ -60,6 +63,9 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
+    "graph_pool_handle",
+    "graphs",
     "init",
     "initial_seed",
     "ipc_collect",
@@ -68,6 +74,7 @@ __all__ = [
     "is_current_stream_capturing",
     "is_initialized",
     "is_tf32_supported",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -78,6 +85,7 @@ __all__ = [
     "memory_reserved",
     "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
     "memory_summary",
     "random",
     "reset_accumulated_memory_stats",
@@ -206,6 +214,9 @@ def _is_in_bad_fork() -> bool:
 # Of torch.cuda's functions without a device argument, those that ask for what only CUDA has.
 _CUDA_ONLY = frozenset({"current_blas_handle", "get_arch_list", "get_gencode_flags", "nvtx"})
 
+# What inductor looks up on a device's module to generate code for the device.
+_CODE_GENERATION = frozenset({"Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"})
+
 
 def __getattr__(name: str) -> Any:
     # Not known before CUDA is initialised. They are the target's: a flagos default generator wraps the same state.
@@ -214,6 +225,8 @@ def __getattr__(name: str) -> Any:
         return torch.cuda.default_generators if on_cuda() else (torch.default_generator,)
     if name == "_initialized":  # activation checkpointing saves the random number state of a device that has it
         return is_initialized()
+    if name in _CODE_GENERATION:
+        return _inductor.Unsupported
     if name in _CUDA_ONLY and on_cuda():
         return getattr(torch.cuda, name)
     where = " on the CPU target" if name in _CUDA_ONLY else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from flagos._devices import DeviceLike, index_of, on_cuda
+from flagos._devices import DeviceLike, index_of, needs_cuda, on_cuda
 
 
 def empty_cache() -> None:
@@ -40,6 +40,10 @@ def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
     return torch.cuda.memory_stats(index_of(device)) if on_cuda() else {}
 
 
+def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
+    return torch.cuda.memory_stats_as_nested_dict(index_of(device)) if on_cuda() else {}
+
+
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     if not on_cuda():
         return "flagos: the allocator of the CPU target keeps no statistics.\n"
@@ -48,6 +52,28 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
 
 def memory_snapshot() -> list[dict[str, Any]]:
     return list(torch.cuda.memory_snapshot()) if on_cuda() else []  # type: ignore[no-untyped-call]
+
+
+def _record_memory_history(enabled: str | None = "all", *arguments: Any, device: DeviceLike = None, **kw: Any) -> None:
+    """Has CUDA's allocator keep what _snapshot tells. Raises RuntimeError on the CPU target, unless it is to stop."""
+    if on_cuda():
+        torch.cuda.memory._record_memory_history(enabled, *arguments, device=index_of(device), **kw)  # type: ignore
+    elif enabled is not None:
+        raise needs_cuda("a history of the allocator")
+
+
+def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
+    """CUDA's segments and, where recorded, their history. Raises RuntimeError on the CPU target."""
+    if not on_cuda():
+        raise needs_cuda("a snapshot of the allocator")
+    return torch.cuda.memory._snapshot(index_of(device))  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
+    """Writes _snapshot() for https://pytorch.org/memory_viz. Raises RuntimeError on the CPU target."""
+    if not on_cuda():
+        raise needs_cuda("a snapshot of the allocator")
+    torch.cuda.memory._dump_snapshot(filename)  # type: ignore[no-untyped-call]
 
 
 def _machine_memory() -> tuple[int, int]:
