@@ -20,6 +20,7 @@ Examples:
   flagos-diag check-op add.Tensor                 which situations take the fast path, and why not
   flagos-diag check-op 'index*' --explain         the same in words, for every operator the glob matches
   flagos-diag check-op --all --format json --output ops.json
+  flagos-diag record -o run.json -- python train.py   one step of a program of yours, as a trace
   flagos-diag check-op --trace run.json           the operators that a recorded PyTorch execution trace calls
   flagos-diag verify add.Tensor                   same results with the fast path, without, and natively?
   flagos-diag verify --all --format json          every operator with recorded arguments

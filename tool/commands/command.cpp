@@ -7,6 +7,7 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/man_page.h"
+#include "commands/record.h"
 #include "commands/report.h"
 #include "commands/routes.h"
 #include "commands/stats.h"
@@ -16,6 +17,7 @@ namespace flagos::diag {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(std::make_unique<Record>());
   commands.push_back(std::make_unique<CheckOp>());
   commands.push_back(std::make_unique<Verify>());
   commands.push_back(std::make_unique<AbBench>());

@@ -4,8 +4,6 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
-#include <optional>
 
 #include "cli/shell_word.h"
 #include "report/environment.h"
@@ -17,18 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScript = "python_mode.py";
 constexpr const char* kWorkerLibrary = "libflagos-diag-worker.so";
-
-// Beside this program in a build tree, else below ../lib/flagos where it is installed.
-std::optional<fs::path> find_file(const char* name) {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& directory : {here, here.parent_path() / FLAGOS_DIAG_LIBEXEC}) {
-    if (fs::exists(directory / name, error)) {
-      return directory / name;
-    }
-  }
-  return std::nullopt;
-}
 
 // The version of the torch that `python` imports, without a local label ("+cu130"); empty: none.
 std::string torch_of(const std::string& python) {
@@ -49,9 +35,20 @@ std::string torch_of(const std::string& python) {
 
 }  // namespace
 
+std::optional<fs::path> find_beside_program(const char* name) {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& directory : {here, here.parent_path() / FLAGOS_DIAG_LIBEXEC}) {
+    if (fs::exists(directory / name, error)) {
+      return directory / name;
+    }
+  }
+  return std::nullopt;
+}
+
 PythonProgram find_python_program() {
-  const auto script = find_file(kScript);
-  const auto library = find_file(kWorkerLibrary);
+  const auto script = find_beside_program(kScript);
+  const auto library = find_beside_program(kWorkerLibrary);
   if (!script.has_value() || !library.has_value()) {
     return {{}, fmt::format("{} is not beside flagos-diag", script.has_value() ? kWorkerLibrary : kScript)};
   }

@@ -1,6 +1,8 @@
 // The Python that puts a worker under a TorchDispatchMode.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,5 +16,9 @@ struct PythonProgram {
 // The Python that the project was built with, else python3 on PATH, with a torch of the running version; the script
 // python_mode.py and the worker as a shared library, from beside this program or from where they were built.
 PythonProgram find_python_program();
+
+// A file or folder of this project: beside this program in a build tree, else below ../lib/flagos where it is
+// installed.
+std::optional<std::filesystem::path> find_beside_program(const char* name);
 
 }  // namespace flagos::diag
