@@ -43,7 +43,7 @@ void box_tensors(benchmark::State& state) {
   for (auto _ : state) {
     Frame frame(false);
     for (const at::Tensor& tensor : tensors) {
-      benchmark::DoNotOptimize(frame.box(tensor, false));
+      benchmark::DoNotOptimize(frame.box<false>(tensor));
     }
   }
 }
@@ -53,7 +53,7 @@ void box_mutated(benchmark::State& state) {
   const at::Tensor tensor = at::rand({8, 8}, on_flagos());
   for (auto _ : state) {
     Frame frame(false);
-    benchmark::DoNotOptimize(frame.box(tensor, true));
+    benchmark::DoNotOptimize(frame.box<true>(tensor));
     frame.write_back();
   }
 }
@@ -63,7 +63,7 @@ void box_six_dimensions(benchmark::State& state) {
   const at::Tensor tensor = at::rand({2, 2, 2, 2, 2, 2}, on_flagos());
   for (auto _ : state) {
     Frame frame(false);
-    benchmark::DoNotOptimize(frame.box(tensor, false));
+    benchmark::DoNotOptimize(frame.box<false>(tensor));
   }
 }
 BENCHMARK(box_six_dimensions);
