@@ -18,6 +18,7 @@
 #include "report/error_text.h"
 #include "situations/call_counts.h"
 #include "situations/checker.h"
+#include "verify/isolated_case.h"
 #include "verify/verifier.h"
 
 namespace flagos::diag {
@@ -56,12 +57,23 @@ void check(const Row& request, const ArgumentSource& source, uint64_t seed, int 
 void verify(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
   at::set_num_threads(1);  // several workers share the machine, and sums in one order compare to the bit
   const auto op = request.at("op").get<std::string>();
-  Verifier verifier(source, op, seed, [out](const char* arm) { send(out, {{"stage", arm}}); });
+  const auto& recorded = source.calls(op);
+  const Row& settings = request.at("settings");
+  Verifier verifier(op, seed, [out](const char* arm) { send(out, {{"stage", arm}}); });
   for (const auto& item : request.at("situations")) {
     const auto text = item.get<std::string>();
     send(out, {{"begin", text}});
     const auto variant = variant_of(text.substr(text.find(':') + 1)).value();
-    Row row = verifier.verify(std::stoul(text), variant);
+    const size_t call = std::stoul(text);
+    Row row;
+    if (settings.is_object()) {
+      const CaseInput given = case_of_settings(settings, op, variant);
+      row = verifier.verify(given.call, variant, given.data);
+    } else if (call < recorded.size()) {
+      row = verifier.verify(recorded[call], variant);
+    } else {
+      row = not_applicable_row(fmt::format("there are {} recorded calls", recorded.size()));
+    }
     row["situation"] = text;
     const bool equal = row.at("end") == case_end_name(CaseEnd::kEqual);
     send(out, {{"row", std::move(row)}});

@@ -10,6 +10,7 @@ namespace flagos::diag {
 // With "kind": "stats" the request's situations are the numbers of recorded calls.
 // With "kind": "verify" the request's situations are cases, "0:transposed", and each arm of a case is announced by
 //   worker: {"stage": "native"}
+// and "settings", where there are any, say what takes the place of the recorded call (verify/isolated_case.h).
 // With "kind": "bench" they are numbers of recorded calls, or "step" for all of them in order, and "settings" says how.
 // The end of IN ends the worker. A worker that dies is replaced, and what it had begun is reported as an error.
 inline constexpr const char* kWorkerFlag = "--worker";

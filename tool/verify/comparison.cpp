@@ -6,13 +6,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <regex>
 #include <utility>
 
 #include "flagos/target.h"
 
 namespace flagos::diag {
 namespace {
+
+constexpr double kRoundings = 64;  // what sums of some thousand numbers in another order come to, in epsilons
 
 std::vector<int64_t> vector_of(c10::IntArrayRef values) { return values.vec(); }
 
@@ -80,6 +81,32 @@ std::optional<double> greatest_difference(const at::Tensor& a, const at::Tensor&
   return known.numel() == 0 ? std::nullopt : std::optional(known.max().item<double>());
 }
 
+// The distance between 1 and the next number; 0: no floating-point type.
+double epsilon_of(c10::ScalarType dtype) {
+  switch (c10::toRealValueType(dtype)) {
+    case at::kDouble:
+      return 0x1p-52;
+    case at::kFloat:
+      return 0x1p-23;
+    case at::kHalf:
+      return 0x1p-10;
+    case at::kBFloat16:
+      return 0x1p-7;
+    default:
+      return 0;
+  }
+}
+
+bool within_rounding(const at::Tensor& a, const at::Tensor& b, std::optional<double> distance) {
+  const at::Tensor of_a = values_of(a);
+  const at::Tensor finite = of_a.isfinite();
+  if (!distance.has_value() || !finite.any().item<bool>() || !at::equal(finite, values_of(b).isfinite())) {
+    return false;
+  }
+  const double greatest = of_a.abs().masked_select(finite).max().item<double>();
+  return *distance <= kRoundings * epsilon_of(a.scalar_type()) * greatest;
+}
+
 // Both have the same layout.
 std::optional<Difference> compare_elements(const std::string& subject, const at::Tensor& a, const at::Tensor& b) {
   if (a.numel() == 0 || !a.has_storage() || a._is_zerotensor() || a.is_meta()) {
@@ -95,6 +122,7 @@ std::optional<Difference> compare_elements(const std::string& subject, const at:
   const int64_t flat = flat_bits / (bits_a.numel() / a.numel());
   Difference difference{fmt::format("{}: contents, {} of {}", subject, places.size(0), bits_a.numel()), {}, ""};
   difference.max_abs_diff = greatest_difference(a, b);
+  difference.rounding = within_rounding(a, b, difference.max_abs_diff);
   difference.first_diff =
       fmt::format("{}: {} against {}", position_text(flat, a.sizes()), element_text(a, bits_a, flat, flat_bits),
                   element_text(b, bits_b, flat, flat_bits));
@@ -248,11 +276,6 @@ std::optional<Difference> compare_outcomes(const CallOutcome& a, const CallOutco
   }
   auto found = compare_outputs(a, b, contents);
   return found.has_value() ? found : compare_inputs(a, b, contents);
-}
-
-std::string normalized_error(std::string_view text) {
-  static const std::regex device("(privateuseone|privateuse1|flagos|cuda|cpu)(:[0-9]+)?", std::regex::icase);
-  return std::regex_replace(std::string(text), device, "DEVICE");
 }
 
 }  // namespace flagos::diag

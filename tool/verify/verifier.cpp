@@ -18,6 +18,9 @@
 #include "prediction/operator_facts.h"
 #include "situations/observation.h"
 #include "verify/argument_copies.h"
+#include "verify/nondeterminism_alert.h"
+#include "verify/normalized_error.h"
+#include "verify/repeated_runs.h"
 
 namespace flagos::diag {
 namespace {
@@ -25,7 +28,7 @@ namespace {
 constexpr int64_t kSmallestScribble = 64;
 constexpr int64_t kGreatestScribble = 1 << 20;  // larger blocks come from the system, or are cached per size
 constexpr int kScribble = 0xa5;
-constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};
+constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};  // before further runs, in turn
 constexpr int kMoreBlocks = 4;
 
 class VariantMakesNoSense : public std::runtime_error {
@@ -39,7 +42,7 @@ std::string text_of(const c10::IValue& value) {
   std::ostringstream text;
   text.precision(17);
   text << value;
-  return normalized_error(text.str());
+  return normalized_error(text.str(), target_device_type());
 }
 
 void take_results(const Stack& results, CallOutcome& outcome) {
@@ -135,6 +138,11 @@ struct Verifier::Arm {
   bool arrival = false;
 };
 
+struct Verifier::Ran {
+  Arm arm;
+  CallOutcome outcome;
+};
+
 const char* case_end_name(CaseEnd end) noexcept {
   switch (end) {
     case CaseEnd::kEqual:
@@ -183,27 +191,25 @@ bool can_arrive(Variant variant, const Stack& arguments) {
 
 bool trusts_strides(const std::string& op) { return without_aten(op).starts_with("_reshape_alias"); }
 
-Verifier::Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm)
-    : source_(source),
-      op_(op),
+Row not_applicable_row(const std::string& why) { return case_row(CaseEnd::kNotApplicable, why, {}); }
+
+Verifier::Verifier(const std::string& op, uint64_t seed, OnArm on_arm)
+    : op_(op),
       handle_(operator_handle(op)),
       seed_(seed),
       on_arm_(std::move(on_arm)),
       contents_(why_contents_ignored(op) != nullptr ? Contents::kIgnored : Contents::kCompared) {}
 
-Stack Verifier::host_arguments(size_t call, Variant variant) const {
+Stack Verifier::host_arguments(const CallRecord& call, Variant variant, Data data) const {
   if (variant != Variant::kAsRecorded && trusts_strides(op_)) {
     throw VariantMakesNoSense(
         "the operator trusts the sizes and strides that it is given: others read beyond the storage");
   }
-  const auto& calls = source_.calls(op_);
-  if (call >= calls.size()) {
-    throw VariantMakesNoSense(fmt::format("there are {} recorded calls", calls.size()));
-  }
   MaterializeOptions options;
   options.seed = seed_;
+  options.data = data;
   options.complex_data = variant == Variant::kConj;
-  Stack arguments = materialize(calls[call], handle_, options);
+  Stack arguments = materialize(call, handle_, options);
   if (!apply_variant(variant, arguments, handle_.schema())) {
     throw VariantMakesNoSense("no argument that could be changed so");
   }
@@ -235,7 +241,7 @@ CallOutcome Verifier::run(const Arm& arm, const Stack& host, Variant variant) co
     guard.reset();
     take_out_of_wrappers(outcome);
   } catch (const std::exception& error) {
-    outcome.error = normalized_error(call_error_text(error));
+    outcome.error = normalized_error(call_error_text(error), target_device_type());
   }
   return outcome;
 }
@@ -247,42 +253,79 @@ std::optional<Difference> Verifier::native_unlike_itself(const CallOutcome& nati
 }
 
 Row Verifier::verify_arguments(const Stack& host, Variant variant) const {
-  const CallOutcome native = run({"native", to_target_device(flagos_device()), std::nullopt}, host, variant);
+  const Arm native_arm = {"native", to_target_device(flagos_device()), std::nullopt};
+  const CallOutcome native = run(native_arm, host, variant);
   if (const auto found = native_unlike_itself(native, host, variant, kScribble, 1)) {
     return case_row(CaseEnd::kNondeterministic, found->reason, {compared("native", "native_again", found)});
   }
-  const CallOutcome on = run({"on", flagos_device(), true}, host, variant);
-  const CallOutcome off = run({"off", flagos_device(), false}, host, variant);
-  const auto of_on = compare_outcomes(native, on, contents_);
-  const auto of_off = compare_outcomes(native, off, contents_);
-  std::vector<Row> rows = {compared("native", "on", of_on), compared("native", "off", of_off)};
-  bool equal = !of_on.has_value() && !of_off.has_value();
+  std::vector<Ran> arms = {{native_arm, native}};
+  const auto add = [&](const Arm& arm) { arms.push_back({arm, run(arm, host, variant)}); };
+  add({"on", flagos_device(), true});
+  add({"off", flagos_device(), false});
+  std::vector<std::pair<size_t, size_t>> pairs = {{0, 1}, {0, 2}};  // of arms
   if (can_arrive(variant, host)) {
-    const CallOutcome off_arrival = run({"off_arrival", flagos_device(), false, true}, host, variant);
-    const CallOutcome on_arrival = run({"on_arrival", flagos_device(), true, true}, host, variant);
-    const auto of_arrival = compare_outcomes(off_arrival, on_arrival, contents_);
-    rows.push_back(compared("off_arrival", "on_arrival", of_arrival));
-    equal = equal && !of_arrival.has_value();
+    add({"off_arrival", flagos_device(), false, true});
+    add({"on_arrival", flagos_device(), true, true});
+    pairs.emplace_back(3, 4);
   }
-  if (equal) {
-    return native.error.has_value() ? case_row(CaseEnd::kRefused, *native.error, std::move(rows))
-                                    : case_row(CaseEnd::kEqual, "", std::move(rows));
+  std::vector<Row> rows;
+  bool equal = true;
+  bool rounding = true;
+  for (const auto& [a, b] : pairs) {
+    const auto difference = compare_outcomes(arms[a].outcome, arms[b].outcome, contents_);
+    rows.push_back(compared(arms[a].arm.name, arms[b].arm.name, difference));
+    equal = equal && !difference.has_value();
+    rounding = rounding && (!difference.has_value() || difference->rounding);
   }
-  for (const int pattern : kMoreScribbles) {  // before a mismatch is claimed
-    if (const auto found = native_unlike_itself(native, host, variant, pattern, kMoreBlocks)) {
-      return case_row(CaseEnd::kNondeterministic, found->reason, {compared("native", "native_again", found)});
+  if (!equal) {
+    return mismatch(arms, host, variant, std::move(rows), rounding);
+  }
+  return native.error.has_value() ? case_row(CaseEnd::kRefused, *native.error, std::move(rows))
+                                  : case_row(CaseEnd::kEqual, "", std::move(rows));
+}
+
+// What PyTorch names nondeterministic in the native call; empty: nothing.
+std::string Verifier::alert(const Stack& host, Variant variant) const {
+  return nondeterminism_alert([&] { run({"native", to_target_device(flagos_device()), std::nullopt}, host, variant); });
+}
+
+// Before a mismatch is claimed: see Note [Operators that differ from themselves].
+Row Verifier::mismatch(const std::vector<Ran>& arms, const Stack& host, Variant variant, std::vector<Row> rows,
+                       bool rounding) const {
+  size_t scribbles = 0;
+  std::vector<RepeatedArm> repeated;
+  for (const Ran& ran : arms) {
+    repeated.push_back({ran.arm.name, ran.outcome, [&, arm = ran.arm] {
+                          scribble(arm.device, arms.front().outcome,
+                                   kMoreScribbles[scribbles++ % std::size(kMoreScribbles)], kMoreBlocks);
+                          return run(arm, host, variant);
+                        }});
+  }
+  const Repeats repeats = repeat_arms(repeated, contents_);
+  const std::string named = alert(host, variant);
+  std::string facts = repeats.steady && named.empty() ? "" : fmt::format("{}{}", kFactsBegin, repeats.facts);
+  facts += named.empty() ? "" : fmt::format("; PyTorch names {} nondeterministic", named);
+  for (Row& row : rows) {
+    if (!row.at("equal").get<bool>()) {
+      row["reason"] = row.at("reason").get<std::string>() + facts;
     }
   }
-  rows.push_back(compared("on", "off", compare_outcomes(on, off, contents_)));
+  const bool by_name = !named.empty() && rounding && repeats.steady && !arms.front().arm.device.is_cpu();
+  if (repeats.nondeterministic || by_name) {
+    std::erase_if(rows, [](const Row& row) { return row.at("equal").get<bool>(); });
+    const Row why = rows.front().at("reason");
+    return case_row(CaseEnd::kNondeterministic, why.get<std::string>(), std::move(rows));
+  }
+  rows.push_back(compared("on", "off", compare_outcomes(arms.at(1).outcome, arms.at(2).outcome, contents_)));
   return case_row(CaseEnd::kDifferent, "", std::move(rows));
 }
 
-Row Verifier::verify(size_t call, Variant variant) {
+Row Verifier::verify(const CallRecord& call, Variant variant, Data data) {
   Stack host;
   try {
-    host = host_arguments(call, variant);
+    host = host_arguments(call, variant, data);
   } catch (const std::exception& error) {
-    return case_row(CaseEnd::kNotApplicable, call_error_text(error), {});
+    return not_applicable_row(call_error_text(error));
   }
   try {
     return verify_arguments(host, variant);

@@ -24,18 +24,22 @@ namespace flagos::diag {
 // never
 //   see it: the operator redispatched to PrivateUse1 below autograd, as a kernel does that redispatches past those
 //   keys. There full dispatch, off, is what is right: native calls have no such entry.
+// When an arm differs, each runs more often: Note [Operators that differ from themselves] in verify/repeated_runs.h.
 // The random generators are seeded before each arm. on and off are each compared with native, and with each other when
 // one differs from it.
 
 // The fields of a row, in order.
-inline constexpr const char* kVerifyFields[] = {"op",    "case",         "call",       "arm_a",  "arm_b",
-                                                "equal", "max_abs_diff", "first_diff", "reason", "reproduce"};
+inline constexpr const char* kVerifyFields[] = {"op",           "case",       "call",   "arm_a",     "arm_b", "equal",
+                                                "max_abs_diff", "first_diff", "reason", "reproduce", "shrunk"};
+
+// Separates what differs, in a reason, from what further runs of the arms showed.
+inline constexpr const char* kFactsBegin = "; of further runs: ";
 
 // How a case ended. The names are those in the summary.
 enum class CaseEnd {
   kEqual,
   kDifferent,
-  kNondeterministic,  // the native runs differ from each other
+  kNondeterministic,  // runs of one arm differ from each other
   kRefused,           // all arms throw the same
   kNotApplicable,     // the variant makes no sense for this call, or its arguments can't be made
 };
@@ -47,29 +51,38 @@ bool makes_results_on_host(const std::string& op);
 // Why an operator's elements are not compared: nullptr when they are.
 const char* why_contents_ignored(const std::string& op);
 
+// The row of a case that can't run, with why.
+Row not_applicable_row(const std::string& why);
+
+// Whether the operator believes the sizes and strides that it is given: with others it would read beyond the storage.
+bool trusts_strides(const std::string& op);
+
 class Verifier {
  public:
   // Called with the name of an arm before it runs.
   using OnArm = std::function<void(const char* arm)>;
 
-  // `source` must outlive the verifier. `op` is "aten::add.Tensor".
-  Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm);
+  // `op` is "aten::add.Tensor".
+  Verifier(const std::string& op, uint64_t seed, OnArm on_arm);
 
   // {"end": name, "why": text, "rows": [...]}: a row for each pair of arms that was compared. Never throws for what the
   // operator does; a crash is the caller's to isolate.
-  Row verify(size_t call, Variant variant);
+  Row verify(const CallRecord& call, Variant variant, Data data = Data::kNoise);
 
  private:
   struct Arm;
+  struct Ran;
 
-  Stack host_arguments(size_t call, Variant variant) const;
+  Stack host_arguments(const CallRecord& call, Variant variant, Data data) const;
   CallOutcome run(const Arm& arm, const Stack& host, Variant variant) const;
   // Runs the native arm again, on memory that was used otherwise in between.
   std::optional<Difference> native_unlike_itself(const CallOutcome& native, const Stack& host, Variant variant,
                                                  int pattern, int blocks) const;
   Row verify_arguments(const Stack& host, Variant variant) const;
+  Row mismatch(const std::vector<Ran>& arms, const Stack& host, Variant variant, std::vector<Row> rows,
+               bool rounding) const;
+  std::string alert(const Stack& host, Variant variant) const;
 
-  const ArgumentSource& source_;
   std::string op_;
   c10::OperatorHandle handle_;
   uint64_t seed_;
