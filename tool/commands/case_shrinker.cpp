@@ -12,6 +12,7 @@
 #include "prediction/operator_facts.h"
 #include "report/environment.h"
 #include "traces/call_text.h"
+#include "verify/known_operators.h"
 #include "verify/verifier.h"
 
 namespace flagos::diag {
@@ -29,6 +30,10 @@ std::optional<CaseInput> CaseShrinker::smaller(const std::string& op, const Case
     bounds_.deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(time_);
   }
   const std::string kind = failure_kind(found);
+  const auto [known, first] = found_.try_emplace(fmt::format("{} {} {}", op, variant_name(input.variant), kind));
+  if (!first) {
+    return known->second;
+  }
   const auto fails = [&](const CaseInput& candidate) {
     const Row again = interrupted() ? Row(nullptr) : isolated_.run(op, candidate);
     return again.is_object() && again.at("end") == case_end_name(CaseEnd::kDifferent) && failure_kind(again) == kind;
@@ -37,7 +42,8 @@ std::optional<CaseInput> CaseShrinker::smaller(const std::string& op, const Case
   if (shrunk.steps == 0 || call_text(shrunk.input.call).size() > kLongestLine) {
     return std::nullopt;
   }
-  return std::move(shrunk.input);
+  known->second = std::move(shrunk.input);
+  return known->second;
 }
 
 std::string replay_line(const std::string& op, const CaseInput& input, uint64_t seed) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -81,7 +82,17 @@ std::deque<Job> Verify::jobs_for(const std::vector<std::string>& ops, const Argu
 std::vector<std::string> Verify::selected_operators(const ArgumentSource& source) const {
   const auto ops =
       choice_.operators([&] { return source.operators(); }, "verify: name operators, or pass --all or --trace FILE.");
-  if (!args_.empty() && ops.size() != 1) {
+  if (args_.empty()) {
+    return ops;
+  }
+  // The overload without a name has that of all of them.
+  const auto exact = std::find_if(ops.begin(), ops.end(), [&](const std::string& op) {
+    return choice_.patterns().size() == 1 && (op == choice_.patterns()[0] || without_aten(op) == choice_.patterns()[0]);
+  });
+  if (exact != ops.end()) {
+    return {*exact};
+  }
+  if (ops.size() != 1) {
     throw UsageError(fmt::format("verify: --args are those of one operator, {} are chosen. Name a full overload, {}.",
                                  ops.size(), without_aten(ops.front())));
   }

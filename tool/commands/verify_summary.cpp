@@ -4,6 +4,7 @@
 
 #include "cli/operator_names.h"
 #include "verify/isolated_case.h"
+#include "verify/known_operators.h"
 #include "verify/verifier.h"
 
 namespace flagos::diag {

@@ -30,7 +30,7 @@ CaseInput case_of_settings(const Row& settings, const std::string& op, Variant v
   return {call_of_text(op, settings.at("args").get<std::string>()), variant, constant ? Data::kConstant : Data::kNoise};
 }
 
-IsolatedCase::IsolatedCase(WorkerCommand command) : pool_(std::move(command), 1, kVerifyPatience) {}
+IsolatedCase::IsolatedCase(WorkerCommand command) : pool_(std::move(command), 1, kShrinkPatience) {}
 
 Row IsolatedCase::run(const std::string& op, const CaseInput& input) {
   Row found = nullptr;

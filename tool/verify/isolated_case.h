@@ -10,6 +10,7 @@
 namespace flagos::diag {
 
 inline constexpr std::chrono::seconds kVerifyPatience(30);  // for one arm
+inline constexpr std::chrono::seconds kShrinkPatience(5);   // the same of a smaller input, with the worker's start
 inline constexpr const char* kCrashed = "crashed";          // an end beside CaseEnd's: a native arm killed the process
 
 // The case in a worker's answer: as Verifier::verify() returns it, or of a worker that died. One that died while a

@@ -1,5 +1,7 @@
 #include "verify/normalized_error.h"
 
+#include <algorithm>
+#include <iterator>
 #include <regex>
 
 namespace flagos::diag {
@@ -15,6 +17,13 @@ const std::regex& names_of_target(c10::DeviceType target) {
   static const std::regex cpu = names_of("CPU|CUDA|PrivateUse1", "cpu|cuda|flagos|privateuse1|privateuseone");
   static const std::regex other = names_of("CUDA|PrivateUse1", "cuda|flagos|privateuse1|privateuseone");
   return target == c10::DeviceType::CPU ? cpu : other;
+}
+
+// Cheaply: most messages, and results that are numbers, name none.
+bool names_device(const std::string& text) {
+  constexpr const char* kNames[] = {"cuda", "CUDA", "flagos", "privateuse", "PrivateUse1", "cpu", "CPU"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const char* name) { return text.find(name) != std::string::npos; });
 }
 
 }  // namespace
@@ -34,7 +43,7 @@ std::string normalized_error(std::string_view text, c10::DeviceType target) {
   if (common.find('[') != std::string::npos) {
     common = std::regex_replace(common, backends, "[BACKENDS]");
   }
-  return std::regex_replace(common, names_of_target(target), "$1DEVICE");
+  return names_device(common) ? std::regex_replace(common, names_of_target(target), "$1DEVICE") : common;
 }
 
 }  // namespace flagos::diag

@@ -8,16 +8,15 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
-#include "cli/operator_names.h"
 #include "flagos/flagos.h"
 #include "prediction/operator_facts.h"
 #include "situations/observation.h"
 #include "verify/argument_copies.h"
+#include "verify/known_operators.h"
 #include "verify/nondeterminism_alert.h"
 #include "verify/normalized_error.h"
 #include "verify/repeated_runs.h"
@@ -27,6 +26,7 @@ namespace {
 
 constexpr int64_t kSmallestScribble = 64;
 constexpr int64_t kGreatestScribble = 1 << 20;  // larger blocks come from the system, or are cached per size
+constexpr int64_t kSmallScribble = 1 << 14;     // for runs in great number
 constexpr int kScribble = 0xa5;
 constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};  // before further runs, in turn
 constexpr int kMoreBlocks = 4;
@@ -94,8 +94,9 @@ void take_out_of_wrappers(CallOutcome& outcome) {
   std::for_each(outcome.outputs.begin(), outcome.outputs.end(), plain);
 }
 
-// Fills and frees memory of the sizes that a call has just used, `blocks_each` of each.
-void scribble(c10::Device device, const CallOutcome& outcome, int pattern, int blocks_each) {
+// Fills and frees memory of the sizes that a call has just used, and of others up to `greatest`, `blocks_each` of each.
+void scribble(c10::Device device, const CallOutcome& outcome, int pattern, int blocks_each,
+              int64_t greatest = kGreatestScribble) {
   std::vector<at::Tensor> blocks;
   const auto add = [&](int64_t bytes) {
     for (int i = 0; i < blocks_each && bytes <= kGreatestScribble; ++i) {
@@ -109,7 +110,7 @@ void scribble(c10::Device device, const CallOutcome& outcome, int pattern, int b
       }
     }
   }
-  for (int64_t bytes = kSmallestScribble; bytes <= kGreatestScribble; bytes *= 4) {
+  for (int64_t bytes = kSmallestScribble; bytes <= greatest; bytes *= 4) {
     add(bytes);
   }
 }
@@ -159,27 +160,6 @@ const char* case_end_name(CaseEnd end) noexcept {
   return "";
 }
 
-bool makes_results_on_host(const std::string& op) {
-  static const std::set<std::string_view> kOps = {
-      "_pack_padded_sequence",      "_pad_packed_sequence",       "_rowwise_prune",          "_shape_as_tensor",
-      "_test_ambiguous_defaults.a", "_test_ambiguous_defaults.b", "choose_qparams_optimized"};
-  return kOps.contains(without_aten(op));
-}
-
-const char* why_contents_ignored(const std::string& op) {
-  const std::string_view name = without_aten(op);
-  if (name.starts_with("empty") || name.starts_with("new_empty") || name.starts_with("_empty")) {
-    return "its result is uninitialised memory";
-  }
-  if (name.starts_with("mkldnn_rnn_layer")) {
-    return "its last result is the library's workspace, parts of which it leaves uninitialised";
-  }
-  if (name.starts_with("resize") || name.starts_with("_resize")) {
-    return "elements that it adds are uninitialised memory";
-  }
-  return nullptr;
-}
-
 // A tensor in a functionalization wrapper has no memory to be boxed and can't come below; the mode can, with a factory.
 bool can_arrive(Variant variant, const Stack& arguments) {
   bool wrapped = false;
@@ -188,8 +168,6 @@ bool can_arrive(Variant variant, const Stack& arguments) {
   }
   return handled_above_kernel(variant) && !wrapped;
 }
-
-bool trusts_strides(const std::string& op) { return without_aten(op).starts_with("_reshape_alias"); }
 
 Row not_applicable_row(const std::string& why) { return case_row(CaseEnd::kNotApplicable, why, {}); }
 
@@ -296,8 +274,11 @@ Row Verifier::mismatch(const std::vector<Ran>& arms, const Stack& host, Variant 
   std::vector<RepeatedArm> repeated;
   for (const Ran& ran : arms) {
     repeated.push_back({ran.arm.name, ran.outcome, [&, arm = ran.arm] {
+                          // Native comes first: what it reads uninitialised shows itself in the first few runs.
+                          const bool thorough = scribbles < std::size(kMoreScribbles);
                           scribble(arm.device, arms.front().outcome,
-                                   kMoreScribbles[scribbles++ % std::size(kMoreScribbles)], kMoreBlocks);
+                                   kMoreScribbles[scribbles++ % std::size(kMoreScribbles)], thorough ? kMoreBlocks : 1,
+                                   thorough ? kGreatestScribble : kSmallScribble);
                           return run(arm, host, variant);
                         }});
   }

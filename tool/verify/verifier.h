@@ -45,17 +45,8 @@ enum class CaseEnd {
 };
 const char* case_end_name(CaseEnd end) noexcept;
 
-// Whether the operator makes some result on the CPU whatever the device of its arguments: lengths, sizes, scalars.
-bool makes_results_on_host(const std::string& op);
-
-// Why an operator's elements are not compared: nullptr when they are.
-const char* why_contents_ignored(const std::string& op);
-
 // The row of a case that can't run, with why.
 Row not_applicable_row(const std::string& why);
-
-// Whether the operator believes the sizes and strides that it is given: with others it would read beyond the storage.
-bool trusts_strides(const std::string& op);
 
 class Verifier {
  public:
