@@ -20,6 +20,8 @@
 namespace flagos::diag {
 namespace {
 
+constexpr double kShrinkSeconds = 10;
+constexpr double kShrinkSecondsOfAll = 4;
 constexpr size_t kCallsOfAll = 2;  // of each operator with --all, which must end within minutes
 
 std::vector<std::string> variant_names() {
@@ -51,7 +53,9 @@ CLI::App* Verify::add_to(CLI::App& app) {
   command->add_option("--shrink-tries", shrink_.tries, "Smaller inputs to try for a failing case [100]")
       ->check(CLI::PositiveNumber)
       ->excludes(no_shrink);
-  command->add_option("--shrink-seconds", shrink_seconds_, "Time to make failing cases smaller, of the run [10]")
+  command
+      ->add_option("--shrink-seconds", shrink_seconds_,
+                   "Time to make failing cases smaller, of the run [10, with --all 4]")
       ->check(CLI::PositiveNumber)
       ->excludes(no_shrink);
   return command;
@@ -138,8 +142,9 @@ std::string Verify::reproduce(const std::string& op, const Row& found, uint64_t 
 
 // Failing cases get a smaller input, the line that replays it in place of the recorded one's, as far as time allows.
 void Verify::shrink(CasesByOperator& cases, const ArgumentSource& source, const GlobalOptions& options) const {
+  const double seconds = shrink_seconds_ > 0 ? shrink_seconds_ : choice_.all() ? kShrinkSecondsOfAll : kShrinkSeconds;
   CaseShrinker shrinker({{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose}, shrink_,
-                        std::chrono::duration<double>(shrink_seconds_));
+                        std::chrono::duration<double>(seconds));
   for (auto& [op, of_op] : cases) {
     for (Row& found : of_op) {
       if (found.at("end") != case_end_name(CaseEnd::kDifferent) || interrupted()) {

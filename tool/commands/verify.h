@@ -34,7 +34,7 @@ class Verify final : public Command {
   std::string args_;  // empty: recorded calls
   std::string data_ = data_name(Data::kNoise);
   ShrinkBounds shrink_;
-  double shrink_seconds_ = 10;
+  double shrink_seconds_ = 0;  // of the whole run; 0: by what was asked for
   bool no_shrink_ = false;
   bool verbose_ = false;
 };
