@@ -1,9 +1,8 @@
 #include "routes/names.h"
 
-#include <algorithm>
 #include <limits>
-#include <numeric>
-#include <utility>
+
+#include "spelling/edit_distance.h"
 
 namespace flagos::routing {
 namespace {
@@ -11,25 +10,6 @@ namespace {
 constexpr std::string_view kAten = "aten::";
 constexpr const char* kDefault = "default";  // what Python calls the overload without a name
 constexpr size_t kLongestName = 128;         // more of a mistyped name tells no more
-
-// Levenshtein's, with exchanged neighbours counted once.
-size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<size_t> before(to.size() + 1);
-  std::vector<size_t> row(to.size() + 1);
-  std::vector<size_t> next(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); ++i) {
-    next[0] = i + 1;
-    for (size_t j = 0; j < to.size(); ++j) {
-      next[j + 1] = std::min({row[j + 1] + 1, next[j] + 1, row[j] + (from[i] == to[j] ? 0U : 1U)});
-      if (i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j]) {
-        next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
-      }
-    }
-    before = std::exchange(row, std::exchange(next, before));
-  }
-  return row[to.size()];
-}
 
 // "add.Tensor" -> "add__Tensor"
 std::string as_variable(std::string_view name) {

@@ -4,7 +4,10 @@ FOLDER has a libflagos for each dispatch key that its gate does not see.
 """
 
 import json
+import math
 import os
+import re
+import shlex
 import subprocess
 import sys
 import unittest
@@ -15,12 +18,27 @@ FOLDER = Path(sys.argv[2]).resolve()
 
 
 def run(key: str, *arguments: str) -> tuple[int, dict]:
+    return run_command(key, [PROGRAM, *arguments, "--format", "json"])
+
+
+def kind(row: dict) -> str:
+    return re.sub("[0-9]+", "#", row["reason"])
+
+
+def flat_shapes(shapes: list) -> list[list[int]]:
+    """Those of a trace's column, lists of tensors included."""
+    flat = []
+    for shape in shapes:
+        flat += flat_shapes(shape) if shape and isinstance(shape[0], list) else [shape]
+    return flat
+
+
+def run_command(key: str, command: list[str]) -> tuple[int, dict]:
     """With the library whose gate ignores `key`; with the real one for an empty key."""
     env = {**os.environ, "FLAGOS_TARGET": "cpu"}
     env.pop("LD_LIBRARY_PATH", None)  # the test runner puts every library that was built there
     if key:
         env["LD_LIBRARY_PATH"] = str(FOLDER / key)
-    command = [PROGRAM, *arguments, "--format", "json"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
     if not done.stdout:
         raise AssertionError(done.stderr)
@@ -54,6 +72,34 @@ class BrokenGate(unittest.TestCase):
             self.assertIn("on_arrival", {row["arm_b"] for row in rows})
             self.assertTrue(all(f"--case {case}" in row["reproduce"] for row in rows))
             self.assertEqual(code, 1)
+
+    def test_verify_shrinks_what_fails(self):
+        for op in ("add.Tensor", "cat"):
+            row = self.first_difference("verify", op)
+            before = self.first_difference("verify", op, "--no-shrink")
+            self.assertEqual({**row, "reproduce": "", "shrunk": None}, {**before, "reproduce": ""})
+            words = shlex.split(row["reproduce"])
+            shapes = flat_shapes(json.loads(words[words.index("--args") + 1])["shapes"])
+            self.assertTrue(all(math.prod(shape) == 1 for shape in shapes), row)
+            self.assertIn("--data constant", row["reproduce"])
+            self.assertTrue(row["shrunk"].startswith("conj: "), row)
+            code, again = self.in_a_shell("Conjugate", row["reproduce"])
+            self.assertEqual(code, 1)
+            found = [each for each in again["results"] if each["equal"] is False]
+            self.assertEqual({(each["arm_a"], each["arm_b"], kind(each)) for each in found},
+                             {(row["arm_a"], row["arm_b"], kind(row))})
+            self.assertEqual(found[0]["reproduce"], row["reproduce"])
+            code, again = self.in_a_shell("", row["reproduce"])
+            self.assertEqual((code, again["results"], again["summary"]["equal"]), (0, [], 1))
+
+    def first_difference(self, *arguments: str) -> dict:
+        rows = run("Conjugate", *arguments)[1]["results"]
+        return next(row for row in rows if row["equal"] is False)
+
+    def in_a_shell(self, key: str, line: str) -> tuple[int, dict]:
+        program, rest = line.split(" ", 1)
+        self.assertEqual(program, "flagos-diag")
+        return run_command(key, ["sh", "-c", f"exec {shlex.quote(PROGRAM)} {rest} --format json"])
 
     def test_the_real_gate_passes_the_same(self):
         for command in ("check-op", "verify"):

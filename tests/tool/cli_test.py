@@ -253,7 +253,7 @@ class Stats(unittest.TestCase):
 
 
 class Verify(unittest.TestCase):
-    FIELDS = "op case call arm_a arm_b equal max_abs_diff first_diff reason reproduce".split()
+    FIELDS = "op case call arm_a arm_b equal max_abs_diff first_diff reason reproduce shrunk".split()
 
     def test_add_is_equal_in_every_case(self):
         done = run("verify", "add.Tensor", "--format", "json")
@@ -280,6 +280,37 @@ class Verify(unittest.TestCase):
         self.assertEqual(program, "flagos-diag")
         again = json.loads(run(*arguments, "-v", "--format", "json").stdout)["results"][0]
         self.assertEqual(again, row)
+
+    ARGS = {"values": [[1, 1, 0, 2, 4, "cpu"], [2, 2, 0, 2, 4, "cpu"]], "shapes": [[2], [2]],
+            "types": ["Tensor(float)", "Tensor(float)"]}
+
+    def test_arguments_of_the_command_line(self):
+        arguments = ["verify", "add.Tensor", "--args", json.dumps(self.ARGS), "--data", "constant", "--case", "offset"]
+        done = run(*arguments, "-v", "--format", "json")
+        row = json.loads(done.stdout)["results"][0]
+        self.assertEqual((done.returncode, row["equal"], row["call"]), (0, True, 0))
+        again = run(*shlex.split(row["reproduce"])[1:], "-v", "--format", "json")
+        self.assertEqual(json.loads(again.stdout)["results"][0], row)
+
+    def test_wrong_arguments_of_the_command_line(self):
+        cut = {**self.ARGS, "shapes": [[2]]}
+        for op, args, complaint in (("add.Tensor", "[1", "no JSON object"), ("add.Tensor", json.dumps(cut), "shapes"),
+                                    ("add", json.dumps(self.ARGS), "Name a full overload")):
+            done = run("verify", op, "--args", args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(complaint, done.stderr)
+
+    def test_failing_cases_shrink_unless_told_otherwise(self):
+        # Known to differ on the CPU, see README.md.
+        arguments = ["verify", "kron.out", "--case", "empty", "--call", "0", "--format", "json"]
+        before = json.loads(run(*arguments, "--no-shrink").stdout)["results"][0]
+        self.assertIsNone(before["shrunk"])
+        self.assertIn("--call 0", before["reproduce"])
+        found = json.loads(run(*arguments).stdout)["results"][0]
+        self.assertIn("constant", found["shrunk"])
+        again = run(*shlex.split(found["reproduce"])[1:], "--format", "json")
+        self.assertEqual(again.returncode, 1)
+        self.assertEqual(json.loads(again.stdout)["results"][0]["reason"], before["reason"])
 
     def test_uninitialised_memory_is_named(self):
         done = run("verify", "empty_like", "--format", "json")

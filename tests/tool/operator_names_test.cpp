@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/edit_distance.h"
 #include "cli/exit_code.h"
+#include "edit_distance.h"
 
 namespace flagos::diag {
 namespace {

@@ -111,7 +111,8 @@ class Documents(Case):
         document = self.document("verify", "native_group_norm_backward", "--case", "transposed", rows=None)
         row = {"op": "mm", "case": "neg", "call": 0, "arm_a": "native", "arm_b": "on", "equal": False,
                "max_abs_diff": 0.5, "first_diff": "[0]: 0x1 (1.0) against 0x2 (2.0)",
-               "reason": "output 0: contents, 1 of 4", "reproduce": "flagos-diag verify mm --case neg --call 0"}
+               "reason": "output 0: contents, 1 of 4", "reproduce": "flagos-diag verify mm --case neg --call 0",
+               "shrunk": None}
         document["results"] = [row, {**row, "equal": None, "reason": "nondeterministic: output 0: contents, 1 of 4"}]
         self.assertEqual(complaints(document), [])
         document["results"][0]["reason"] = None

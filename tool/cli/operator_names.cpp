@@ -9,8 +9,8 @@
 #include <iterator>
 #include <set>
 
-#include "cli/edit_distance.h"
 #include "cli/exit_code.h"
+#include "edit_distance.h"
 
 namespace flagos::diag {
 namespace {

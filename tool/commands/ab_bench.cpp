@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kBudgetOfCase = 10;  // seconds
 constexpr double kBudgetOfRun = 300;
-constexpr int64_t kCallsOfOperator = 3;  // that are measured unless one is chosen
+constexpr size_t kCallsOfOperator = 3;  // that are measured unless one is chosen
 constexpr double kPatienceFactor = 4;
 constexpr double kPatienceBesides = 120;  // to load the worker and to make the arguments
 constexpr double kPercent = 100;
@@ -63,13 +63,11 @@ Row counts_of_verdicts(const std::vector<Row>& rows) {
 CLI::App* AbBench::add_to(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("ab-bench", "What the fast path gains, and what a call costs over the native one");
-  command->add_option("OP", patterns_, "Full overload (add.Tensor), bare name (all overloads) or glob");
-  command->add_flag("--all", all_, "The first recorded call of every operator");
-  auto* trace = command->add_option("--trace", trace_, "Operators and arguments of this PyTorch execution trace");
+  auto* trace = choice_.add_operators(*command, "The first recorded call of every operator");
   command->add_option("--workload", workload_, fmt::format("A bundled trace of a model: {}", workload_names_text()))
       ->check(CLI::IsMember(workload_names()))
       ->excludes(trace);
-  command->add_option("--call", call_, "Only the recorded call of this number, from 0")->check(CLI::NonNegativeNumber);
+  choice_.add_call(*command);
   command->add_option("--time-budget", budget_s_, "Seconds to measure for [10 a case, 300 at most]")
       ->check(CLI::PositiveNumber);
   command->add_option("--threshold", threshold_percent_, "SAME: within this many percent [1]")
@@ -81,7 +79,9 @@ CLI::App* AbBench::add_to(CLI::App& app) {
   return command;
 }
 
-std::string AbBench::trace_file() const { return workload_.empty() ? trace_ : find_workload(workload_).string(); }
+std::string AbBench::trace_file() const {
+  return workload_.empty() ? choice_.trace() : find_workload(workload_).string();
+}
 
 ArgumentSource AbBench::source() const {
   const std::string file = trace_file();
@@ -89,28 +89,22 @@ ArgumentSource AbBench::source() const {
 }
 
 std::vector<std::string> AbBench::selected_operators(const ArgumentSource& source) const {
-  if (!patterns_.empty()) {
-    return select_operators(patterns_, all_operators());
-  }
-  if (all_ || !trace_.empty() || !workload_.empty()) {
-    return source.operators();
-  }
-  throw UsageError("ab-bench: name operators, or pass --all, --trace FILE or --workload NAME.");
+  return choice_.operators([&] { return source.operators(); },
+                           "ab-bench: name operators, or pass --all, --trace FILE or --workload NAME.",
+                           !workload_.empty());
 }
 
 std::deque<Job> AbBench::jobs_for(const std::vector<std::string>& ops, const ArgumentSource& source) const {
   std::deque<Job> jobs;
-  const bool recorded_model = !trace_.empty() || !workload_.empty();
-  if (recorded_model && patterns_.empty()) {
+  const bool recorded_model = !trace_file().empty();
+  if (recorded_model && !choice_.named()) {
     jobs.push_back({kStepName, {kStep}, "bench"});
   }
-  const int64_t most = all_ ? 1 : recorded_model ? std::numeric_limits<int64_t>::max() : kCallsOfOperator;
+  const size_t most = choice_.all() ? 1 : recorded_model ? std::numeric_limits<size_t>::max() : kCallsOfOperator;
   for (const auto& op : ops) {
-    const auto recorded = static_cast<int64_t>(source.calls(op).size());
-    const int64_t first = std::max<int64_t>(call_, 0);
-    const int64_t end = call_ >= 0 ? call_ + 1 : std::min(recorded, most);
+    const CallRange range = choice_.calls(source.calls(op).size(), most);
     Job job{op, {}, "bench"};
-    for (int64_t call = first; call < end && recorded != 0; ++call) {
+    for (size_t call = range.first; call < range.end; ++call) {
       job.situations.push_back(std::to_string(call));
     }
     if (!job.situations.empty()) {

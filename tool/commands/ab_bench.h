@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/call_choice.h"
 #include "commands/command.h"
 #include "isolation/worker_pool.h"
 #include "measure/bench_rows.h"
@@ -29,16 +30,13 @@ class AbBench final : public Command {
   ExitCode exit_code(const std::vector<Row>& rows) const;
   std::string trace_file() const;
 
-  std::vector<std::string> patterns_;
-  std::string trace_;
+  CallChoice choice_;
   std::string workload_;
   std::string fail_on_;
   std::vector<std::string> plants_;
   double budget_s_ = 0;  // of the whole run; 0: by the number of cases
   double threshold_percent_ = 1;
-  int64_t call_ = -1;
   int threads_ = 1;
-  bool all_ = false;
   bool same_ = false;
 };
 

@@ -49,9 +49,7 @@ Row completed(const std::string& op, const Row& row) {
 
 CLI::App* CheckOp::add_to(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check-op", "Which operators take the fast path, in which situations");
-  command->add_option("OP", patterns_, "Full overload (add.Tensor), bare name (all overloads) or glob");
-  command->add_flag("--all", all_, "Every operator that libflagos boxes, and those with recorded calls");
-  command->add_option("--trace", trace_, "Take operators and arguments from this PyTorch execution trace");
+  choice_.add_operators(*command, "Every operator that libflagos boxes, and those with recorded calls");
   command
       ->add_option("--situation", situations_,
                    "Only these, comma-separated: plain conj neg zerotensor functionalize "
@@ -64,22 +62,19 @@ CLI::App* CheckOp::add_to(CLI::App& app) {
 }
 
 std::vector<std::string> CheckOp::selected_operators() const {
+  const auto recorded = [this] {
+    const std::string& trace = choice_.trace();
+    return (trace.empty() ? ArgumentSource::bundled() : ArgumentSource::from_trace(trace)).operators();
+  };
+  const auto chosen = choice_.operators(recorded, "check-op: name operators, or pass --all or --trace FILE.");
+  if (choice_.named() || !choice_.all()) {
+    return chosen;
+  }
+  std::set<std::string> selected(chosen.begin(), chosen.end());
   const auto known = all_operators();
-  if (!patterns_.empty()) {
-    return select_operators(patterns_, known);
-  }
-  std::set<std::string> selected;
-  if (all_) {
-    std::copy_if(known.begin(), known.end(), std::inserter(selected, selected.end()),
-                 [](const std::string& op) { return kernel_kind(op) == KernelKind::kBoxed; });
-  }
-  if (all_ || !trace_.empty()) {
-    const auto source = trace_.empty() ? ArgumentSource::bundled() : ArgumentSource::from_trace(trace_);
-    const auto recorded = source.operators();
-    selected.insert(recorded.begin(), recorded.end());
-    return {selected.begin(), selected.end()};
-  }
-  throw UsageError("check-op: name operators, or pass --all or --trace FILE.");
+  std::copy_if(known.begin(), known.end(), std::inserter(selected, selected.end()),
+               [](const std::string& op) { return kernel_kind(op) == KernelKind::kBoxed; });
+  return {selected.begin(), selected.end()};
 }
 
 Outcome CheckOp::run(const GlobalOptions& options) {
@@ -87,9 +82,9 @@ Outcome CheckOp::run(const GlobalOptions& options) {
     situations_ = situation_names();
   }
   Outcome outcome;
-  if (!trace_.empty()) {
+  if (!choice_.trace().empty()) {
     // Its complaints are better heard from here than from a worker.
-    outcome.warnings = ArgumentSource::from_trace(trace_).warnings();
+    outcome.warnings = ArgumentSource::from_trace(choice_.trace()).warnings();
   }
   const auto ops = selected_operators();
   const RowsByOperator rows = check(ops, options);
@@ -121,7 +116,7 @@ CheckOp::RowsByOperator CheckOp::check(const std::vector<std::string>& ops, cons
   const bool with_python = std::erase(native, kPython) != 0;
   if (!native.empty()) {
     Progress progress("check-op", ops.size(), options.quiet);
-    const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_, options.verbose};
+    const WorkerCommand command{{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose};
     WorkerPool(command, WorkerPool::default_size(), kCheckPatience)
         .run(
             jobs_for(ops, native),
@@ -149,7 +144,7 @@ void CheckOp::check_in_python(const std::vector<std::string>& ops, const GlobalO
     return;
   }
   Progress progress("check-op, in Python", ops.size(), options.quiet);
-  const WorkerCommand command{program.command, options.seed, trace_, options.verbose};
+  const WorkerCommand command{program.command, options.seed, choice_.trace(), options.verbose};
   WorkerPool(command, WorkerPool::default_size(), kCheckPatience)
       .run(
           jobs_for(ops, {kPython}), [&](const std::string& op, Row row) { rows[op][kPython] = std::move(row); },

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/call_choice.h"
 #include "commands/command.h"
 #include "isolation/worker_pool.h"
 #include "traces/argument_source.h"
@@ -23,10 +24,8 @@ class CheckOp final : public Command {
   RowsByOperator check(const std::vector<std::string>& ops, const GlobalOptions& options) const;
   void check_in_python(const std::vector<std::string>& ops, const GlobalOptions& options, RowsByOperator& rows) const;
 
-  std::vector<std::string> patterns_;
+  CallChoice choice_;
   std::vector<std::string> situations_;
-  std::string trace_;
-  bool all_ = false;
   bool explain_ = false;
 };
 

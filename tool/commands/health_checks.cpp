@@ -12,7 +12,7 @@
 #include <fstream>
 #include <set>
 
-#include "cli/edit_distance.h"
+#include "edit_distance.h"
 #include "flagos/flagos.h"
 #include "report/cuda_driver.h"
 #include "report/environment.h"
@@ -40,14 +40,14 @@ std::string load_error() {
   }
 }
 
-constexpr std::array kVariables = {"FLAGOS_BACKEND_CONFIG", "FLAGOS_DISABLE",      "FLAGOS_FALLBACK",
-                                   "FLAGOS_LIBRARY",        "FLAGOS_LOG_DISPATCH", "FLAGOS_LOG_FALLBACK",
-                                   "FLAGOS_NO_REDISPATCH",  "FLAGOS_TARGET"};
+constexpr std::array kKnownVariables = {"FLAGOS_BACKEND_CONFIG", "FLAGOS_DISABLE",      "FLAGOS_FALLBACK",
+                                        "FLAGOS_LIBRARY",        "FLAGOS_LOG_DISPATCH", "FLAGOS_LOG_FALLBACK",
+                                        "FLAGOS_NO_REDISPATCH",  "FLAGOS_TARGET"};
 
 constexpr size_t kShownOfVariable = 300;  // bytes
 
 std::string nearest_variable(std::string_view name) {
-  return *std::min_element(kVariables.begin(), kVariables.end(), [&](const char* a, const char* b) {
+  return *std::min_element(kKnownVariables.begin(), kKnownVariables.end(), [&](const char* a, const char* b) {
     return edit_distance(name, a) < edit_distance(name, b);
   });
 }
@@ -188,7 +188,7 @@ Finding check_environment_variables(const std::vector<std::string>& environment)
       continue;
     }
     finding.found += (finding.found.empty() ? "" : ", ") + foreign_text(assignment, kShownOfVariable);
-    const bool known = std::find(kVariables.begin(), kVariables.end(), name) != kVariables.end();
+    const bool known = std::find(kKnownVariables.begin(), kKnownVariables.end(), name) != kKnownVariables.end();
     if (!known && !name.starts_with("FLAGOS_OP_")) {
       finding.health = Health::kWarn;
       finding.remedy += fmt::format("{} is not known; nearest: {}. ", foreign_text(name), nearest_variable(name));

@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <set>
+#include <limits>
+#include <stdexcept>
 
 #include "cli/exit_code.h"
+#include "cli/interrupt.h"
 #include "cli/operator_names.h"
 #include "cli/shell_word.h"
+#include "commands/verify_summary.h"
 #include "flagos/flagos.h"
+#include "flagos/target.h"
 #include "isolation/worker.h"
-#include "prediction/operator_facts.h"
 #include "report/environment.h"
 #include "report/progress.h"
 #include "report/result_document.h"
@@ -22,9 +25,9 @@
 namespace flagos::diag {
 namespace {
 
-constexpr std::chrono::seconds kVerifyPatience(30);  // for one arm
-constexpr size_t kCallsOfAll = 2;                    // of each operator with --all, which must end within minutes
-constexpr const char* kCrashed = "crashed";          // an end beside those of CaseEnd: a native arm killed the process
+constexpr double kShrinkSeconds = 10;
+constexpr double kShrinkSecondsOfAll = 4;
+constexpr size_t kCallsOfAll = 2;  // of each operator with --all, which must end within minutes
 
 std::vector<std::string> variant_names() {
   std::vector<std::string> names;
@@ -34,123 +37,52 @@ std::vector<std::string> variant_names() {
   return names;
 }
 
-// A worker that died while a flagos arm ran is a finding; while a native arm ran, it says nothing about this library.
-Row case_of_death(const Row& death) {
-  const auto arm = death.value("stage", "");
-  const auto why = death.value("note", "");
-  if (arm.starts_with("native") || arm.empty()) {
-    return {
-        {"end", kCrashed}, {"why", fmt::format("{} arm: {}", arm.empty() ? "no" : arm, why)}, {"rows", Row::array()}};
-  }
-  const Row row = {{"arm_a", "native"}, {"arm_b", arm}, {"equal", false}, {"reason", why}};
-  return {{"end", case_end_name(CaseEnd::kDifferent)}, {"why", why}, {"rows", {row}}};
-}
-
-struct Case {
-  std::string op;
-  Row found;
-  std::string reproduce;
-};
-
-void increment(Row& counts, const char* name) { counts[name] = counts[name].get<int>() + 1; }
-
-Row counts_of(const std::vector<Case>& cases) {
-  Row counts = Row::object();
-  for (const char* name : {"ops", "cases", "equal", "different", "nondeterministic", "refused_by_native",
-                           "native_crashed", "not_applicable"}) {
-    counts[name] = 0;
-  }
-  std::set<std::string> ops;
-  for (const Case& each : cases) {
-    const auto end = each.found.at("end").get<std::string>();
-    increment(counts, end == "refused" ? "refused_by_native" : end == kCrashed ? "native_crashed" : end.c_str());
-    if (end != "not_applicable") {
-      increment(counts, "cases");
-      ops.insert(each.op);
-    }
-  }
-  counts["ops"] = ops.size();
-  return counts;
-}
-
-// Cases by what their kernels came to, and how many had any compared.
-Row kernel_counts(const std::vector<Case>& cases) {
-  Row counts = {{"compared", 0}, {"equal", 0}, {"different", 0}, {kUnsteadyKernels, 0}};
-  for (const Case& each : cases) {
-    const std::string verdict = text_field(each.found, "kernels");
-    if (!verdict.empty()) {
-      increment(counts, verdict.c_str());
-      increment(counts, "compared");
-    }
-  }
-  return counts;
-}
-
-Row summarize(const std::vector<Case>& cases, const std::vector<std::string>& ops, const ArgumentSource& source) {
-  Row summary = counts_of(cases);
-  Row unknown = Row::object();
-  Row ignored = Row::object();
-  for (const auto& op : ops) {
-    const std::string name(without_aten(op));
-    if (source.calls(op).empty()) {
-      unknown[name] = "no recorded arguments";
-    } else if (const char* why = why_contents_ignored(op)) {
-      ignored[name] = why;
-    }
-  }
-  Row crashes = Row::object();
-  for (const Case& each : cases) {
-    if (each.found.at("end") == kCrashed) {
-      crashes[each.reproduce] = each.found.at("why");
-    }
-  }
-  summary["unknown"] = unknown;
-  summary["contents_not_compared"] = ignored;
-  summary["native_crashes"] = crashes;
-  return summary;
-}
-
-ExitCode exit_code(const Row& summary) {
-  if (summary.at("different") != 0) {
-    return ExitCode::kFinding;
-  }
-  return summary.at("cases") == 0 ? ExitCode::kInconclusive : ExitCode::kAsHoped;
-}
-
 }  // namespace
 
 CLI::App* Verify::add_to(CLI::App& app) {
   CLI::App* command = app.add_subcommand("verify", "Are results the same with the fast path, without, and natively");
-  command->add_option("OP", patterns_, "Full overload (add.Tensor), bare name (all overloads) or glob");
-  command->add_flag("--all", all_, "Every operator with recorded calls, the first two calls of each");
-  command->add_option("--trace", trace_, "Take operators and arguments from this PyTorch execution trace");
+  auto* trace = choice_.add_operators(*command, "Every operator with recorded calls, the first two calls of each");
   command->add_option("--case", cases_, fmt::format("Only these, comma-separated: {}", fmt::join(variant_names(), " ")))
       ->delimiter(',')
       ->check(CLI::IsMember(variant_names()))
       ->type_name("CASE,...");
-  command->add_flag("--kernels", kernels_, "Also compare the sequences of CUDA kernels launched (cuda target)");
-  command->add_option("--call", call_, "Only the recorded call of this number, from 0")->check(CLI::NonNegativeNumber);
+  auto* call = choice_.add_call(*command);
+  auto* args = command->add_option("--args", args_, "Arguments in place of recorded ones: a trace node's inputs, JSON")
+                   ->excludes(trace)
+                   ->excludes(call)
+                   ->type_name("JSON");
+  command->add_option("--data", data_, "What floating-point tensors of --args hold: noise or constant [noise]")
+      ->check(CLI::IsMember({data_name(Data::kNoise), data_name(Data::kConstant)}))
+      ->needs(args);
+  auto* kernels = command->add_flag(
+      "--kernels", kernels_,
+      "Also compare the sequences of CUDA kernels launched (cuda target); failing cases are not made smaller");
+  auto* no_shrink = command->add_flag("--no-shrink", no_shrink_, "Report failing cases as recorded, not made smaller");
+  command->add_option("--shrink-tries", shrink_.tries, "Smaller inputs to try for a failing case [100]")
+      ->check(CLI::PositiveNumber)
+      ->excludes(kernels)
+      ->excludes(no_shrink);
+  command
+      ->add_option("--shrink-seconds", shrink_seconds_,
+                   "Time to make failing cases smaller, of the run [10, with --all 4]")
+      ->check(CLI::PositiveNumber)
+      ->excludes(kernels)
+      ->excludes(no_shrink);
   return command;
-}
-
-std::vector<std::string> Verify::selected_operators(const ArgumentSource& source) const {
-  if (!patterns_.empty()) {
-    return select_operators(patterns_, all_operators());
-  }
-  if (all_ || !trace_.empty()) {
-    return source.operators();
-  }
-  throw UsageError("verify: name operators, or pass --all or --trace FILE.");
 }
 
 // An item of a job is "CALL:CASE".
 std::deque<Job> Verify::jobs_for(const std::vector<std::string>& ops, const ArgumentSource& source) const {
   std::deque<Job> jobs;
+  const size_t most = choice_.all() ? kCallsOfAll : std::numeric_limits<size_t>::max();
   for (const auto& op : ops) {
-    const size_t recorded = source.calls(op).size();
-    const size_t last = call_ >= 0 ? static_cast<size_t>(call_) + 1 : all_ ? std::min(recorded, kCallsOfAll) : recorded;
-    Job job{op, {}, "verify", {{"kernels", kernels_}}};
-    for (size_t call = call_ >= 0 ? static_cast<size_t>(call_) : 0; call < last && recorded != 0; ++call) {
+    const CallRange range = args_.empty() ? choice_.calls(source.calls(op).size(), most) : CallRange{0, 1};
+    Job job{op, {}, "verify", Row::object()};
+    if (!args_.empty()) {
+      job.settings = case_settings(given_case(op, Variant::kAsRecorded));
+    }
+    job.settings["kernels"] = kernels_;
+    for (size_t call = range.first; call < range.end; ++call) {
       for (const auto& name : cases_.empty() ? variant_names() : cases_) {
         job.situations.push_back(fmt::format("{}:{}", call, name));
       }
@@ -162,10 +94,39 @@ std::deque<Job> Verify::jobs_for(const std::vector<std::string>& ops, const Argu
   return jobs;
 }
 
+std::vector<std::string> Verify::selected_operators(const ArgumentSource& source) const {
+  const auto ops =
+      choice_.operators([&] { return source.operators(); }, "verify: name operators, or pass --all or --trace FILE.");
+  if (args_.empty()) {
+    return ops;
+  }
+  // The overload without a name has that of all of them.
+  const auto exact = std::find_if(ops.begin(), ops.end(), [&](const std::string& op) {
+    return choice_.patterns().size() == 1 && (op == choice_.patterns()[0] || without_aten(op) == choice_.patterns()[0]);
+  });
+  if (exact != ops.end()) {
+    return {*exact};
+  }
+  if (ops.size() != 1) {
+    throw UsageError(fmt::format("verify: --args are those of one operator, {} are chosen. Name a full overload, {}.",
+                                 ops.size(), without_aten(ops.front())));
+  }
+  return ops;
+}
+
+CaseInput Verify::given_case(const std::string& op, Variant variant) const {
+  try {
+    return case_of_settings({{"args", args_}, {"data", data_}}, op, variant);
+  } catch (const std::runtime_error& error) {
+    throw UsageError(fmt::format("verify: --args of {}: {}. The form is the inputs of an execution trace's node.",
+                                 without_aten(op), error.what()));
+  }
+}
+
 Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const GlobalOptions& options) const {
   CasesByOperator cases;
   Progress progress("verify", jobs.size(), options.quiet);
-  const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_, options.verbose};
+  const WorkerCommand command{{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose};
   // See Note [One CUPTI client].
   WorkerPool(command, kernels_ ? 1 : WorkerPool::default_size(), kVerifyPatience)
       .run(
@@ -175,7 +136,7 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
               throw UsageError("verify --kernels: " + row.at("why").get<std::string>());
             }
             const auto item = row.at("situation").get<std::string>();
-            Row found = row.contains("end") ? std::move(row) : case_of_death(row);
+            Row found = case_of_answer(std::move(row));
             found["call"] = std::stoi(item);
             found["case"] = item.substr(item.find(':') + 1);
             cases[op].push_back(std::move(found));
@@ -185,17 +146,41 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
 }
 
 std::string Verify::reproduce(const std::string& op, const Row& found, uint64_t seed) const {
+  const char* kernels = kernels_ ? " --kernels" : "";
+  if (!args_.empty()) {
+    return replay_line(op, given_case(op, variant_of(found.at("case").get<std::string>()).value()), seed) + kernels;
+  }
   return fmt::format("flagos-diag verify {} --case {} --call {} --seed {} --target {}{}{}",
                      shell_word(std::string(without_aten(op))), found.at("case").get<std::string>(),
-                     found.at("call").get<int>(), seed, target_name(), kernels_ ? " --kernels" : "",
-                     trace_.empty() ? "" : " --trace " + shell_word(trace_));
+                     found.at("call").get<int>(), seed, target_name(), kernels,
+                     choice_.trace().empty() ? "" : " --trace " + shell_word(choice_.trace()));
 }
 
-void Verify::add_rows(const std::string& op, const Row& found, const GlobalOptions& options, Report& report) const {
+// Failing cases get a smaller input, the line that replays it in place of the recorded one's, as far as time allows.
+void Verify::shrink(CasesByOperator& cases, const ArgumentSource& source, const GlobalOptions& options) const {
+  const double seconds = shrink_seconds_ > 0 ? shrink_seconds_ : choice_.all() ? kShrinkSecondsOfAll : kShrinkSeconds;
+  CaseShrinker shrinker({{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose}, shrink_,
+                        std::chrono::duration<double>(seconds));
+  for (auto& [op, of_op] : cases) {
+    for (Row& found : of_op) {
+      if (found.at("end") != case_end_name(CaseEnd::kDifferent) || interrupted()) {
+        continue;
+      }
+      const auto variant = variant_of(found.at("case").get<std::string>()).value();
+      const auto& recorded = source.calls(op).at(found.at("call").get<size_t>());
+      if (const auto smaller = shrinker.smaller(op, {recorded, variant}, found)) {
+        found["reproduce"] = replay_line(op, *smaller, options.seed);
+        found["shrunk"] = input_text(op, *smaller);
+      }
+    }
+  }
+}
+
+void Verify::add_rows(const std::string& op, const Row& found, Report& report) const {
+  const bool nondeterministic = found.at("end") == case_end_name(CaseEnd::kNondeterministic);
   for (const Row& compared : found.at("rows")) {
     const bool finding = found.at("end") == case_end_name(CaseEnd::kDifferent) && !is_equal(compared);
-    const bool wanted = finding || found.at("end") == case_end_name(CaseEnd::kNondeterministic);
-    if (!wanted && !options.verbose) {
+    if (!finding && !nondeterministic && !verbose_) {
       continue;
     }
     Row row;
@@ -203,10 +188,10 @@ void Verify::add_rows(const std::string& op, const Row& found, const GlobalOptio
       row[field] = compared.contains(field) ? compared.at(field) : Row(nullptr);
     }
     row["op"] = std::string(without_aten(op));
-    row["case"] = found.at("case");
-    row["call"] = found.at("call");
-    row["reproduce"] = reproduce(op, found, options.seed);
-    if (found.at("end") == case_end_name(CaseEnd::kNondeterministic)) {
+    for (const char* field : {"case", "call", "reproduce", "shrunk"}) {
+      row[field] = found.at(field);
+    }
+    if (nondeterministic) {
       row["equal"] = nullptr;
       row["reason"] = "nondeterministic: " + row["reason"].get<std::string>();
     }
@@ -214,17 +199,31 @@ void Verify::add_rows(const std::string& op, const Row& found, const GlobalOptio
   }
 }
 
-Outcome Verify::run(const GlobalOptions& options) {
-  const auto source = trace_.empty() ? ArgumentSource::bundled() : ArgumentSource::from_trace(trace_);
-  const auto ops = selected_operators(source);
+void Verify::check_kernels_option() const {
   if (kernels_ && target_device_type() != c10::DeviceType::CUDA) {
     throw UsageError(
         fmt::format("verify --kernels compares CUDA kernels and needs the cuda target; the target is {}. "
                     "Run it on a machine with a CUDA device, or leave out --kernels.",
                     target_name()));
   }
+}
+
+Outcome Verify::run(const GlobalOptions& options) {
+  const auto source = choice_.trace().empty() ? ArgumentSource::bundled() : ArgumentSource::from_trace(choice_.trace());
+  const auto ops = selected_operators(source);
+  check_kernels_option();
+  verbose_ = options.verbose;
   const auto start = std::chrono::steady_clock::now();
-  const CasesByOperator found = verify(jobs_for(ops, source), options);
+  CasesByOperator found = verify(jobs_for(ops, source), options);
+  for (auto& [op, of_op] : found) {
+    for (Row& each : of_op) {
+      each["reproduce"] = reproduce(op, each, options.seed);
+      each["shrunk"] = nullptr;
+    }
+  }
+  if (!no_shrink_ && !kernels_ && args_.empty()) {
+    shrink(found, source, options);
+  }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   Outcome outcome;
   outcome.warnings = source.warnings();
@@ -236,19 +235,19 @@ Outcome Verify::run(const GlobalOptions& options) {
     report.table_fields = report.fields;  // the reason names the kernel that differs; sequences would fill the screen
     report.fields.emplace_back("kernels");
   }
-  std::vector<Case> cases;
+  std::vector<VerifiedCase> cases;
   for (const auto& [op, of_op] : found) {
     for (const Row& each : of_op) {
-      add_rows(op, each, options, report);
-      cases.push_back({op, each, reproduce(op, each, options.seed)});
+      add_rows(op, each, report);
+      cases.push_back({op, each});
     }
   }
-  report.summary = summarize(cases, ops, source);
+  report.summary = summarize_cases(cases, ops, source);
   if (kernels_) {
-    report.summary["kernels"] = kernel_counts(cases);
+    report.summary["kernels"] = count_kernels(cases);
   }
   report.summary["seconds"] = std::round(elapsed.count() * 10) / 10;
-  outcome.code = exit_code(report.summary);
+  outcome.code = verify_exit_code(report.summary);
   return outcome;
 }
 

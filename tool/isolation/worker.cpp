@@ -11,8 +11,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cuda/kernel_recorder.h"
 #include "flagos/target.h"
@@ -22,6 +25,7 @@
 #include "report/error_text.h"
 #include "situations/call_counts.h"
 #include "situations/checker.h"
+#include "verify/isolated_case.h"
 #include "verify/verifier.h"
 
 namespace flagos::diag {
@@ -44,6 +48,23 @@ bool device_is_broken() {
   }
 }
 
+// Read when it is asked for: requests that bring their arguments don't.
+class LazySource {
+ public:
+  explicit LazySource(std::string trace) : trace_(std::move(trace)) {}
+
+  const ArgumentSource& get() {
+    if (!source_.has_value()) {
+      source_ = trace_.empty() ? ArgumentSource::bundled() : ArgumentSource::from_trace(trace_);
+    }
+    return *source_;
+  }
+
+ private:
+  std::string trace_;
+  std::optional<ArgumentSource> source_;
+};
+
 void check(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
   const auto op = request.at("op").get<std::string>();
   std::unique_ptr<Checker> checker;
@@ -59,9 +80,8 @@ void check(const Row& request, const ArgumentSource& source, uint64_t seed, int 
 
 // The recorder of verify --kernels; null without. It stays until the process ends, whose order of destruction at the
 // end is no time to call CUPTI.
-KernelRecorder* recorder_for(const Row& request) {
-  const auto settings = request.find("settings");
-  if (settings == request.end() || !settings->is_object() || !settings->value("kernels", false)) {
+KernelRecorder* recorder_for(const Row& settings) {
+  if (!settings.is_object() || !settings.value("kernels", false)) {
     return nullptr;
   }
   static KernelRecorder* const recorder = make_target_recorder().release();
@@ -69,20 +89,33 @@ KernelRecorder* recorder_for(const Row& request) {
 }
 
 // Items are "CALL:CASE".
-void verify_items(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+void verify_items(const Row& request, LazySource& source, uint64_t seed, int out) {
   at::set_num_threads(1);  // several workers share the machine, and sums in one order compare to the bit
   const auto op = request.at("op").get<std::string>();
+  const Row& settings = request.at("settings");
+  const bool given = settings.contains("args");
+  static const std::vector<CallRecord> none;
+  const auto& recorded = given ? none : source.get().calls(op);
   Verifier verifier(
-      source, op, seed,
+      op, seed,
       [out](const char* arm) {
         send(out, {{"stage", arm}});
       },
-      recorder_for(request));
+      recorder_for(settings));
   for (const auto& item : request.at("situations")) {
     const auto text = item.get<std::string>();
     send(out, {{"begin", text}});
     const auto variant = variant_of(text.substr(text.find(':') + 1)).value();
-    Row row = verifier.verify(std::stoul(text), variant);
+    const size_t call = std::stoul(text);
+    Row row;
+    if (given) {
+      const CaseInput input = case_of_settings(settings, op, variant);
+      row = verifier.verify(input.call, variant, input.data);
+    } else if (call < recorded.size()) {
+      row = verifier.verify(recorded[call], variant);
+    } else {
+      row = not_applicable_row(fmt::format("there are {} recorded calls", recorded.size()));
+    }
     row["situation"] = text;
     const bool equal = row.at("end") == case_end_name(CaseEnd::kEqual);
     send(out, {{"row", std::move(row)}});
@@ -92,7 +125,7 @@ void verify_items(const Row& request, const ArgumentSource& source, uint64_t see
   }
 }
 
-void verify(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+void verify(const Row& request, LazySource& source, uint64_t seed, int out) {
   try {
     verify_items(request, source, seed, out);
   } catch (const CuptiError& error) {
@@ -127,16 +160,16 @@ void bench(const Row& request, const ArgumentSource& source, int out) {
   }
 }
 
-void serve(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+void serve(const Row& request, LazySource& source, uint64_t seed, int out) {
   const auto kind = request.value("kind", "check");
   if (kind == "verify") {
     verify(request, source, seed, out);
   } else if (kind == "bench") {
-    bench(request, source, out);
+    bench(request, source.get(), out);
   } else if (kind == "stats") {
-    count_calls(request, source, seed, out);
+    count_calls(request, source.get(), seed, out);
   } else {
-    check(request, source, seed, out);
+    check(request, source.get(), seed, out);
   }
   send(out, {{"done", request.at("op")}, {"spent", device_is_broken()}});
 }
@@ -156,8 +189,7 @@ int run(int argc, char** argv) {
   const int out = std::stoi(argv[3]);
   end_with_parent(out);
   const uint64_t seed = std::stoull(argv[4]);
-  const auto source =
-      argc > kLeastArguments ? ArgumentSource::from_trace(argv[kLeastArguments]) : ArgumentSource::bundled();
+  LazySource source(argc > kLeastArguments ? argv[kLeastArguments] : "");
   LineReader requests(in);
   while (const auto line = requests.next()) {
     serve(Row::parse(*line), source, seed, out);

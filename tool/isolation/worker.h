@@ -10,7 +10,8 @@ namespace flagos::diag {
 // With "kind": "stats" the request's situations are the numbers of recorded calls.
 // With "kind": "verify" the request's situations are cases, "0:transposed", and each arm of a case is announced by
 //   worker: {"stage": "native"}
-// and "settings": {"kernels": true} asks for the kernels too; where they can't be recorded the answer is, in a row,
+// and "settings" may say what takes the place of the recorded call (verify/isolated_case.h). {"kernels": true} in them
+// asks for the kernels too; where they can't be recorded the answer is, in a row,
 //   worker: {"end": "no_kernels", "why": text}
 // With "kind": "bench" they are numbers of recorded calls, or "step" for all of them in order, and "settings" says how.
 // The end of IN ends the worker. A worker that dies is replaced, and what it had begun is reported as an error.

@@ -36,17 +36,17 @@ WorkerPool::WorkerPool(WorkerCommand command, size_t workers, std::chrono::secon
     : command_(std::move(command)), workers_(workers), patience_(patience) {}
 
 void WorkerPool::run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done) {
-  std::vector<Slot> slots(std::min(workers_, jobs.size()));
+  slots_.resize(std::max(slots_.size(), std::min(workers_, jobs.size())));
   for (;;) {
     bool busy = false;
-    for (Slot& slot : slots) {
+    for (Slot& slot : slots_) {
       assign(slot, jobs);
       busy |= slot.busy;
     }
     if (!busy || interrupted()) {
       return;
     }
-    wait(slots, jobs, on_row, on_done);
+    wait(jobs, on_row, on_done);
   }
 }
 
@@ -75,10 +75,10 @@ void WorkerPool::assign(Slot& slot, std::deque<Job>& jobs) {
   slot.process->send(request.dump());  // a dead worker is seen by the end of its answers
 }
 
-void WorkerPool::wait(std::vector<Slot>& slots, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done) {
+void WorkerPool::wait(std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done) {
   std::vector<pollfd> waits;
   std::vector<Slot*> of_wait;
-  for (Slot& slot : slots) {
+  for (Slot& slot : slots_) {
     if (slot.busy) {
       waits.push_back({slot.process->readable_fd(), POLLIN, 0});
       of_wait.push_back(&slot);

@@ -18,7 +18,7 @@ struct Job {
   std::string op;
   std::vector<std::string> situations;  // those still to do; of other jobs, their cases or calls
   std::string kind = "check";           // which of the worker's services: "check", "verify", "stats", "bench"
-  Row settings = nullptr;               // of a bench job, see to_row(BenchOptions)
+  Row settings = nullptr;               // of a bench job to_row(BenchOptions), of a verify job case_settings()
 };
 
 class WorkerPool {
@@ -32,8 +32,8 @@ class WorkerPool {
 
   WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience);
 
-  // Returns when all jobs are done or interrupted() is set. Throws std::runtime_error when workers end before they
-  // begin anything: there is no use in starting more.
+  // May be called again: workers are kept. Returns when all jobs are done or interrupted() is set. Throws
+  // std::runtime_error when workers end before they begin anything: there is no use in starting more.
   void run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done);
 
  private:
@@ -52,11 +52,12 @@ class WorkerPool {
   void receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
   void take_line(Slot& slot, const std::string& line, const OnRow& on_row, const OnDone& on_done);
   void bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const std::string& why);
-  void wait(std::vector<Slot>& slots, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
+  void wait(std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
 
   WorkerCommand command_;
   size_t workers_;
   std::chrono::seconds patience_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace flagos::diag

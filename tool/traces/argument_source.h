@@ -45,9 +45,17 @@ class ArgumentSource {
   std::vector<std::string> warnings_;
 };
 
+// What made-up tensors hold.
+enum class Data {
+  kNoise,     // seeded noise in (0.1, 0.9); integers within their range; booleans of each kind
+  kConstant,  // 0.5 (complex: 0.5 + 0.25i); the least integer of the range; true
+};
+const char* data_name(Data data) noexcept;  // "noise", "constant"
+
 struct MaterializeOptions {
   c10::Device device = c10::Device(c10::DeviceType::CPU);  // of the tensors, and of recorded device arguments
   uint64_t seed = 0;                                       // of float data
+  Data data = Data::kNoise;
   bool complex_data = false;  // floating-point tensors become complex of the same precision (for the conj situation)
 };
 

@@ -72,6 +72,20 @@ at::Tensor integer_data(int64_t count, c10::ScalarType dtype, std::optional<std:
   return made.to(dtype);
 }
 
+at::Tensor constant_data(int64_t count, c10::ScalarType dtype, std::optional<std::pair<int64_t, int64_t>> range) {
+  if (c10::isComplexType(dtype)) {
+    return at::full({count}, c10::complex<double>(0.5, 0.25), at::kComplexDouble).to(dtype);
+  }
+  if (dtype == c10::ScalarType::Bool) {
+    return at::ones({count}, dtype);
+  }
+  if (c10::isIntegralType(dtype, /*includeBool=*/false)) {
+    const auto [least, greatest] = limits_of(dtype);
+    return at::full({count}, std::clamp(range.has_value() ? range->first : 0, least, greatest), at::kLong).to(dtype);
+  }
+  return at::full({count}, 0.5, at::kDouble).to(dtype);
+}
+
 at::Tensor bool_data(int64_t count) {
   at::Tensor made = at::empty({count}, at::kBool);
   bool* data = made.mutable_data_ptr<bool>();
@@ -94,6 +108,8 @@ int64_t bytes_of(const TensorRecord& record, c10::ScalarType dtype) {
 }
 
 }  // namespace
+
+const char* data_name(Data data) noexcept { return data == Data::kConstant ? "constant" : "noise"; }
 
 RecordedStorages::RecordedStorages(const std::vector<Value>& arguments, const MaterializeOptions& options)
     : options_(options) {
@@ -153,7 +169,9 @@ void RecordedStorages::fill() {
     const int64_t count = padded / static_cast<int64_t>(c10::elementSize(storage.dtype));
     const uint64_t stream = noise(options_.seed, place);
     at::Tensor data;
-    if (storage.dtype == c10::ScalarType::Bool) {
+    if (options_.data == Data::kConstant) {
+      data = constant_data(count, storage.dtype, storage.range);
+    } else if (storage.dtype == c10::ScalarType::Bool) {
       data = bool_data(count);
     } else if (c10::isIntegralType(storage.dtype, /*includeBool=*/false)) {
       data = integer_data(count, storage.dtype, storage.range, stream);

@@ -47,7 +47,11 @@ const char* case_end_name(CaseEnd end) noexcept {
 }
 
 Row compared(const RanArm& a, const RanArm& b, Contents contents) {
-  Row row = arms_row(a.name, b.name, compare_outcomes(*a.outcome, *b.outcome, contents));
+  return compared(a, b, compare_outcomes(*a.outcome, *b.outcome, contents));
+}
+
+Row compared(const RanArm& a, const RanArm& b, const std::optional<Difference>& difference) {
+  Row row = arms_row(a.name, b.name, difference);
   if (a.outcome->kernels.has_value() && b.outcome->kernels.has_value()) {
     add_kernels(row, a, b);
   }
@@ -66,12 +70,19 @@ Row case_row(CaseEnd end, const std::string& why, std::vector<Row> rows) {
   return {{"end", case_end_name(end)}, {"why", why.empty() ? Row(nullptr) : Row(why)}, {"rows", std::move(rows)}};
 }
 
+Row not_applicable_row(const std::string& why) { return case_row(CaseEnd::kNotApplicable, why, {}); }
+
 Row kernel_verdict(const std::vector<Row>& rows) {
   if (std::any_of(rows.begin(), rows.end(), has_other_kernels)) {
     return "different";
   }
   const bool compared = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.contains("kernels"); });
   return compared ? Row("equal") : Row(nullptr);
+}
+
+Row with_kernel_verdict(Row found, bool steady) {
+  found["kernels"] = steady ? kernel_verdict(found.at("rows").get<std::vector<Row>>()) : Row(kUnsteadyKernels);
+  return found;
 }
 
 }  // namespace flagos::diag

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cuda/kernel_sequence.h"
@@ -30,6 +29,7 @@ struct Difference {
   std::string reason;                  // "output 0: strides [1, 2] against [2, 1]"
   std::optional<double> max_abs_diff;  // of contents; none where no pair of elements is comparable (NaN)
   std::string first_diff;              // of contents: index, bits and values; else empty
+  bool rounding = false;               // of floating contents: no more than another order of a sum explains
 };
 
 // Whether the elements count. Those of uninitialised memory don't.
@@ -43,8 +43,5 @@ std::optional<Difference> compare_outcomes(const CallOutcome& a, const CallOutco
 // The same for one pair of tensors; `subject` names them in the reason.
 std::optional<Difference> compare_tensors(const std::string& subject, const at::Tensor& a, const at::Tensor& b,
                                           Contents contents);
-
-// `text` with every device's name replaced by "DEVICE", so that messages of different devices can be compared.
-std::string normalized_error(std::string_view text);
 
 }  // namespace flagos::diag

@@ -1,32 +1,34 @@
 #include "verify/verifier.h"
 
 #include <ATen/ATen.h>
-#include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
-#include <set>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
-#include "cli/operator_names.h"
 #include "flagos/flagos.h"
 #include "prediction/operator_facts.h"
 #include "situations/observation.h"
 #include "verify/argument_copies.h"
+#include "verify/call_results.h"
+#include "verify/known_operators.h"
+#include "verify/nondeterminism_alert.h"
+#include "verify/normalized_error.h"
+#include "verify/repeated_runs.h"
+#include "verify/scribble.h"
 
 namespace flagos::diag {
 namespace {
 
-constexpr int64_t kSmallestScribble = 64;
-constexpr int64_t kGreatestScribble = 1 << 20;  // larger blocks come from the system, or are cached per size
+constexpr int64_t kSmallScribble = 1 << 14;  // for runs in great number
 constexpr int kScribble = 0xa5;
-constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};
+constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};  // before further runs, in turn
 constexpr int kMoreBlocks = 4;
+enum : size_t { kNative, kOn, kOff, kOffArrival, kOnArrival };  // arms, in the order in which they run
 
 class VariantMakesNoSense : public std::runtime_error {
  public:
@@ -34,27 +36,6 @@ class VariantMakesNoSense : public std::runtime_error {
 };
 
 c10::Device flagos_device() { return {c10::DeviceType::PrivateUse1, 0}; }
-
-std::string text_of(const c10::IValue& value) {
-  std::ostringstream text;
-  text.precision(17);
-  text << value;
-  return normalized_error(text.str());
-}
-
-void take_results(const Stack& results, CallOutcome& outcome) {
-  for (const c10::IValue& value : results) {
-    if (value.isTensor()) {
-      outcome.outputs.push_back(value.toTensor());
-    } else if (value.isTensorList()) {
-      const auto list = value.toTensorVector();
-      outcome.outputs.insert(outcome.outputs.end(), list.begin(), list.end());
-      outcome.values.push_back(fmt::format("a list of {}", list.size()));
-    } else {
-      outcome.values.push_back(text_of(value));
-    }
-  }
-}
 
 int64_t version_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor._version()); }
 
@@ -71,46 +52,6 @@ void call(const c10::OperatorHandle& op, Stack& stack, bool arrival, Variant var
   }
 }
 
-// Makes of each tensor one with memory. What it was is noted among the values.
-void take_out_of_wrappers(CallOutcome& outcome) {
-  const auto plain = [&](at::Tensor& tensor) {
-    if (!tensor.defined()) {
-      return;
-    }
-    if (at::functionalization::impl::isFunctionalTensor(tensor)) {
-      outcome.values.emplace_back("functional");
-      at::functionalization::impl::sync(tensor);
-      tensor = at::functionalization::impl::from_functional_tensor(tensor);
-    }
-    if (tensor._is_zerotensor()) {
-      outcome.values.emplace_back("a zero tensor");
-      tensor = at::zeros(tensor.sizes(), tensor.options());
-    }
-  };
-  std::for_each(outcome.inputs.begin(), outcome.inputs.end(), plain);
-  std::for_each(outcome.outputs.begin(), outcome.outputs.end(), plain);
-}
-
-// Fills and frees memory of the sizes that a call has just used, `blocks_each` of each.
-void scribble(c10::Device device, const CallOutcome& outcome, int pattern, int blocks_each) {
-  std::vector<at::Tensor> blocks;
-  const auto add = [&](int64_t bytes) {
-    for (int i = 0; i < blocks_each && bytes <= kGreatestScribble; ++i) {
-      blocks.push_back(at::full({bytes}, pattern, at::TensorOptions().dtype(at::kByte).device(device)));
-    }
-  };
-  for (const auto* tensors : {&outcome.outputs, &outcome.inputs}) {
-    for (const at::Tensor& tensor : *tensors) {
-      if (tensor.defined() && tensor.layout() == at::kStrided && tensor.has_storage()) {
-        add(static_cast<int64_t>(tensor.storage().nbytes()));
-      }
-    }
-  }
-  for (int64_t bytes = kSmallestScribble; bytes <= kGreatestScribble; bytes *= 4) {
-    add(bytes);
-  }
-}
-
 }  // namespace
 
 struct Verifier::Arm {
@@ -120,33 +61,29 @@ struct Verifier::Arm {
   bool arrival = false;
 };
 
-struct Verifier::FlagosArms {
-  CallOutcome on;
-  CallOutcome off;
-  std::optional<CallOutcome> on_arrival;
-  std::optional<CallOutcome> off_arrival;
+struct Verifier::Ran {
+  Arm arm;
+  CallOutcome outcome;
 };
 
-bool makes_results_on_host(const std::string& op) {
-  static const std::set<std::string_view> kOps = {
-      "_pack_padded_sequence",      "_pad_packed_sequence",       "_rowwise_prune",          "_shape_as_tensor",
-      "_test_ambiguous_defaults.a", "_test_ambiguous_defaults.b", "choose_qparams_optimized"};
-  return kOps.contains(without_aten(op));
-}
+// Two arms that are compared.
+struct Verifier::Pair {
+  size_t a;
+  size_t b;
+  std::optional<Difference> difference;
+};
 
-const char* why_contents_ignored(const std::string& op) {
-  const std::string_view name = without_aten(op);
-  if (name.starts_with("empty") || name.starts_with("new_empty") || name.starts_with("_empty")) {
-    return "its result is uninitialised memory";
+// What further runs showed.
+struct Verifier::Further {
+  Repeats repeats;
+  std::string named;  // what PyTorch names nondeterministic; empty: nothing
+  bool steady_kernels = true;
+
+  std::string facts() const {
+    std::string text = repeats.steady && named.empty() ? "" : kFactsBegin + repeats.facts;
+    return named.empty() ? text : fmt::format("{}; PyTorch names {} nondeterministic", text, named);
   }
-  if (name.starts_with("mkldnn_rnn_layer")) {
-    return "its last result is the library's workspace, parts of which it leaves uninitialised";
-  }
-  if (name.starts_with("resize") || name.starts_with("_resize")) {
-    return "elements that it adds are uninitialised memory";
-  }
-  return nullptr;
-}
+};
 
 // A tensor in a functionalization wrapper has no memory to be boxed and can't come below; the mode can, with a factory.
 bool can_arrive(Variant variant, const Stack& arguments) {
@@ -157,31 +94,24 @@ bool can_arrive(Variant variant, const Stack& arguments) {
   return handled_above_kernel(variant) && !wrapped;
 }
 
-bool trusts_strides(const std::string& op) { return without_aten(op).starts_with("_reshape_alias"); }
-
-Verifier::Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm,
-                   KernelRecorder* recorder)
-    : source_(source),
-      op_(op),
+Verifier::Verifier(const std::string& op, uint64_t seed, OnArm on_arm, KernelRecorder* recorder)
+    : op_(op),
       handle_(operator_handle(op)),
       seed_(seed),
       on_arm_(std::move(on_arm)),
       recorder_(recorder),
       contents_(why_contents_ignored(op) != nullptr ? Contents::kIgnored : Contents::kCompared) {}
 
-Stack Verifier::host_arguments(size_t call, Variant variant) const {
+Stack Verifier::host_arguments(const CallRecord& call, Variant variant, Data data) const {
   if (variant != Variant::kAsRecorded && trusts_strides(op_)) {
     throw VariantMakesNoSense(
         "the operator trusts the sizes and strides that it is given: others read beyond the storage");
   }
-  const auto& calls = source_.calls(op_);
-  if (call >= calls.size()) {
-    throw VariantMakesNoSense(fmt::format("there are {} recorded calls", calls.size()));
-  }
   MaterializeOptions options;
   options.seed = seed_;
+  options.data = data;
   options.complex_data = variant == Variant::kConj;
-  Stack arguments = materialize(calls[call], handle_, options);
+  Stack arguments = materialize(call, handle_, options);
   if (!apply_variant(variant, arguments, handle_.schema())) {
     throw VariantMakesNoSense("no argument that could be changed so");
   }
@@ -215,7 +145,7 @@ CallOutcome Verifier::run(const Arm& arm, const Stack& host, Variant variant) co
   } catch (const CuptiError&) {
     throw;  // it is not the operator's
   } catch (const std::exception& error) {
-    outcome.error = normalized_error(call_error_text(error));
+    outcome.error = normalized_error(call_error_text(error), target_device_type());
   }
   return outcome;
 }
@@ -230,16 +160,15 @@ std::optional<KernelSequence> Verifier::run_call(const Arm& arm, Stack& stack, V
   return recorder_->stop();
 }
 
-CallOutcome Verifier::native_again(const CallOutcome& native, const Stack& host, Variant variant, int pattern,
-                                   int blocks) const {
-  scribble(native.device, native, pattern, blocks);
+CallOutcome Verifier::native_again(const CallOutcome& native, const Stack& host, Variant variant) const {
+  scribble(native.device, native, kScribble, 1);
   return run({"native_again", native.device, std::nullopt}, host, variant);
 }
 
 bool Verifier::settle_kernels(CallOutcome& native, const CallOutcome& again, const Stack& host, Variant variant) const {
   if (native.kernels != again.kernels) {
     native.kernels = again.kernels;
-    if (native_again(native, host, variant, kScribble, 1).kernels != again.kernels) {
+    if (native_again(native, host, variant).kernels != again.kernels) {
       native.kernels.reset();
       return false;
     }
@@ -247,74 +176,128 @@ bool Verifier::settle_kernels(CallOutcome& native, const CallOutcome& again, con
   return true;
 }
 
-Verifier::FlagosArms Verifier::run_flagos(const Stack& host, Variant variant) const {
-  FlagosArms arms;
-  arms.on = run({"on", flagos_device(), true}, host, variant);
-  arms.off = run({"off", flagos_device(), false}, host, variant);
-  if (can_arrive(variant, host)) {
-    arms.off_arrival = run({"off_arrival", flagos_device(), false, true}, host, variant);
-    arms.on_arrival = run({"on_arrival", flagos_device(), true, true}, host, variant);
-  }
-  return arms;
-}
-
-std::vector<Row> Verifier::rows_of(const CallOutcome& native, const FlagosArms& arms) const {
-  std::vector<Row> rows = {compared({"native", &native}, {"on", &arms.on}, contents_),
-                           compared({"native", &native}, {"off", &arms.off}, contents_)};
-  if (arms.on_arrival.has_value()) {
-    rows.push_back(compared({"off_arrival", &*arms.off_arrival}, {"on_arrival", &*arms.on_arrival}, contents_));
-  }
-  return rows;
-}
-
-Row Verifier::claim(CallOutcome& native, const FlagosArms& arms, const Stack& host, Variant variant) const {
-  bool steady = true;
-  for (const int pattern : kMoreScribbles) {
-    const CallOutcome again = native_again(native, host, variant, pattern, kMoreBlocks);
-    if (const auto found = compare_outcomes(native, again, contents_)) {
-      return case_row(CaseEnd::kNondeterministic, found->reason, {differing("native", "native_again", *found)});
-    }
-    steady = steady && native.kernels == again.kernels;
-  }
-  if (!steady) {
-    native.kernels.reset();
-  }
-  std::vector<Row> rows = rows_of(native, arms);
-  const bool equal = std::all_of(rows.begin(), rows.end(), is_equal);
-  const Row kernels = steady ? kernel_verdict(rows) : Row(kUnsteadyKernels);
-  if (!equal) {
-    rows.push_back(compared({"on", &arms.on}, {"off", &arms.off}, contents_));
-  }
-  Row found = case_row(equal ? CaseEnd::kEqual : CaseEnd::kDifferent, "", std::move(rows));
-  found["kernels"] = kernels;
-  return found;
-}
-
 Row Verifier::verify_arguments(const Stack& host, Variant variant) const {
-  CallOutcome native = run({"native", to_target_device(flagos_device()), std::nullopt}, host, variant);
-  const CallOutcome again = native_again(native, host, variant, kScribble, 1);
+  const Arm native_arm = {"native", to_target_device(flagos_device()), std::nullopt};
+  CallOutcome native = run(native_arm, host, variant);
+  const CallOutcome again = native_again(native, host, variant);
   if (const auto found = compare_outcomes(native, again, contents_)) {
     return case_row(CaseEnd::kNondeterministic, found->reason, {differing("native", "native_again", *found)});
   }
   const bool steady = settle_kernels(native, again, host, variant);
-  const FlagosArms arms = run_flagos(host, variant);
-  std::vector<Row> rows = rows_of(native, arms);
+  std::vector<Ran> arms = run_arms({native_arm, std::move(native)}, host, variant);
+  std::vector<Pair> pairs = compare_arms(arms);
+  std::vector<Row> rows = rows_of(arms, pairs);
   if (!std::all_of(rows.begin(), rows.end(), is_equal)) {
-    return claim(native, arms, host, variant);
+    return mismatch(std::move(arms), std::move(pairs), host, variant);
   }
-  const Row kernels = steady ? kernel_verdict(rows) : Row(kUnsteadyKernels);
-  Row found = native.error.has_value() ? case_row(CaseEnd::kRefused, *native.error, std::move(rows))
-                                       : case_row(CaseEnd::kEqual, "", std::move(rows));
-  found["kernels"] = kernels;
+  const auto& error = arms.front().outcome.error;
+  return with_kernel_verdict(
+      case_row(error.has_value() ? CaseEnd::kRefused : CaseEnd::kEqual, error.value_or(""), std::move(rows)), steady);
+}
+
+std::vector<Verifier::Ran> Verifier::run_arms(Ran native, const Stack& host, Variant variant) const {
+  std::vector<Ran> arms = {std::move(native)};
+  const auto add = [&](const Arm& arm) { arms.push_back({arm, run(arm, host, variant)}); };
+  add({"on", flagos_device(), true});
+  add({"off", flagos_device(), false});
+  if (can_arrive(variant, host)) {
+    add({"off_arrival", flagos_device(), false, true});
+    add({"on_arrival", flagos_device(), true, true});
+  }
+  return arms;
+}
+
+std::vector<Verifier::Pair> Verifier::compare_arms(const std::vector<Ran>& arms) const {
+  std::vector<Pair> pairs = {{kNative, kOn, {}}, {kNative, kOff, {}}};
+  if (arms.size() > kOnArrival) {
+    pairs.push_back({kOffArrival, kOnArrival, {}});
+  }
+  for (Pair& pair : pairs) {
+    pair.difference = compare_outcomes(arms.at(pair.a).outcome, arms.at(pair.b).outcome, contents_);
+  }
+  return pairs;
+}
+
+std::vector<Row> Verifier::rows_of(const std::vector<Ran>& arms, const std::vector<Pair>& pairs) {
+  std::vector<Row> rows;
+  for (const Pair& pair : pairs) {
+    const Ran& a = arms.at(pair.a);
+    const Ran& b = arms.at(pair.b);
+    rows.push_back(compared({a.arm.name, &a.outcome}, {b.arm.name, &b.outcome}, pair.difference));
+  }
+  return rows;
+}
+
+// What PyTorch names nondeterministic in the native call; empty: nothing.
+std::string Verifier::alert(const Stack& host, Variant variant) const {
+  return nondeterminism_alert([&] { run({"native", to_target_device(flagos_device()), std::nullopt}, host, variant); });
+}
+
+Verifier::Further Verifier::run_further(const std::vector<Ran>& arms, const Stack& host, Variant variant) const {
+  Further further;
+  const CallOutcome& native = arms.at(kNative).outcome;
+  size_t scribbles = 0;
+  std::vector<RepeatedArm> repeated;
+  for (const Ran& ran : arms) {
+    repeated.push_back({ran.arm.name, ran.outcome, [&, arm = ran.arm] {
+                          // Native comes first: what it reads uninitialised shows itself in the first few runs.
+                          const bool thorough = scribbles < std::size(kMoreScribbles);
+                          scribble(arm.device, native, kMoreScribbles[scribbles++ % std::size(kMoreScribbles)],
+                                   thorough ? kMoreBlocks : 1, thorough ? kGreatestScribble : kSmallScribble);
+                          CallOutcome again = run(arm, host, variant);
+                          const bool other = !arm.redispatch.has_value() && again.kernels != native.kernels;
+                          further.steady_kernels = further.steady_kernels && !other;
+                          return again;
+                        }});
+  }
+  further.repeats = repeat_arms(repeated, contents_);
+  further.named = alert(host, variant);
+  return further;
+}
+
+// Before a mismatch is claimed: see Note [Operators that differ from themselves].
+Row Verifier::mismatch(std::vector<Ran> arms, std::vector<Pair> pairs, const Stack& host, Variant variant) const {
+  const Further further = run_further(arms, host, variant);
+  if (!further.steady_kernels) {
+    arms.at(kNative).outcome.kernels.reset();
+  }
+  std::vector<Row> unlike;
+  bool rounding = true;
+  for (Pair& pair : pairs) {
+    if (pair.difference.has_value()) {
+      rounding = rounding && pair.difference->rounding;
+      pair.difference->reason += further.facts();
+      unlike.push_back(differing(arms.at(pair.a).arm.name, arms.at(pair.b).arm.name, *pair.difference));
+    }
+  }
+  std::vector<Row> rows = rows_of(arms, pairs);
+  const bool other_kernels = std::any_of(rows.begin(), rows.end(), has_other_kernels);
+  const bool by_name = !further.named.empty() && !unlike.empty() && rounding && further.repeats.steady &&
+                       !other_kernels && !arms.at(kNative).arm.device.is_cpu();
+  if (further.repeats.nondeterministic || by_name) {
+    if (unlike.empty()) {  // only kernels differed at first
+      unlike.push_back(differing("native", "native_again", Difference{further.repeats.facts, {}, ""}));
+    }
+    const Row why = unlike.front().at("reason");
+    return case_row(CaseEnd::kNondeterministic, why.get<std::string>(), std::move(unlike));
+  }
+  const bool equal = std::all_of(rows.begin(), rows.end(), is_equal);  // native's kernels need not be steady
+  Row found = with_kernel_verdict(case_row(equal ? CaseEnd::kEqual : CaseEnd::kDifferent, "", std::move(rows)),
+                                  further.steady_kernels);
+  if (!equal) {
+    const auto& on = arms.at(kOn);
+    const auto& off = arms.at(kOff);
+    found["rows"].push_back(compared({on.arm.name, &on.outcome}, {off.arm.name, &off.outcome}, contents_));
+  }
   return found;
 }
 
-Row Verifier::verify(size_t call, Variant variant) {
+Row Verifier::verify(const CallRecord& call, Variant variant, Data data) {
   Stack host;
   try {
-    host = host_arguments(call, variant);
+    host = host_arguments(call, variant, data);
   } catch (const std::exception& error) {
-    return case_row(CaseEnd::kNotApplicable, call_error_text(error), {});
+    return not_applicable_row(call_error_text(error));
   }
   try {
     return verify_arguments(host, variant);

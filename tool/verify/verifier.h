@@ -27,57 +27,55 @@ namespace flagos::diag {
 //   see it: the operator redispatched to PrivateUse1 below autograd, as a kernel does that redispatches past those
 //   keys. There full dispatch, off, is what is right: native calls have no such entry.
 // With a KernelRecorder, what each arm launches is compared too. What native launches is what it launches twice
-// running:
-//   its first call may set up a library. When that differs again, nothing is said of the case's kernels.
+// running: its first call may set up a library. When that differs again, nothing is said of the case's kernels.
+// When an arm differs, each runs more often: Note [Operators that differ from themselves] in verify/repeated_runs.h.
 // The random generators are seeded before each arm. on and off are each compared with native, and with each other when
 // one differs from it.
 
 // The fields of a row, in order.
 // With --kernels there are also kernels_equal and kernels.
-inline constexpr const char* kVerifyFields[] = {"op",    "case",         "call",       "arm_a",  "arm_b",
-                                                "equal", "max_abs_diff", "first_diff", "reason", "reproduce"};
+inline constexpr const char* kVerifyFields[] = {"op",           "case",       "call",   "arm_a",     "arm_b", "equal",
+                                                "max_abs_diff", "first_diff", "reason", "reproduce", "shrunk"};
 
-// Whether the operator makes some result on the CPU whatever the device of its arguments: lengths, sizes, scalars.
-bool makes_results_on_host(const std::string& op);
-
-// Why an operator's elements are not compared: nullptr when they are.
-const char* why_contents_ignored(const std::string& op);
+// Separates what differs, in a reason, from what further runs of the arms showed.
+inline constexpr const char* kFactsBegin = "; of further runs: ";
 
 class Verifier {
  public:
   // Called with the name of an arm before it runs.
   using OnArm = std::function<void(const char* arm)>;
 
-  // `source` and `recorder` must outlive the verifier. `op` is "aten::add.Tensor". Without a recorder no kernels are
-  // compared.
-  Verifier(const ArgumentSource& source, const std::string& op, uint64_t seed, OnArm on_arm,
-           KernelRecorder* recorder = nullptr);
+  // `op` is "aten::add.Tensor". `recorder` must outlive the verifier; without one no kernels are compared.
+  Verifier(const std::string& op, uint64_t seed, OnArm on_arm, KernelRecorder* recorder = nullptr);
 
   // {"end": name, "why": text, "rows": [...]}: a row for each pair of arms that was compared; with a recorder also
   // "kernels", see kernel_verdict(). Never throws for what the operator does, a crash is the caller's to isolate;
   // CuptiError when kernels can't be recorded any more.
-  Row verify(size_t call, Variant variant);
+  Row verify(const CallRecord& call, Variant variant, Data data = Data::kNoise);
 
  private:
   struct Arm;
-  struct FlagosArms;
+  struct Ran;
+  struct Pair;
+  struct Further;
 
-  Stack host_arguments(size_t call, Variant variant) const;
+  Stack host_arguments(const CallRecord& call, Variant variant, Data data) const;
   CallOutcome run(const Arm& arm, const Stack& host, Variant variant) const;
   // Makes the call, and records what it launches.
   std::optional<KernelSequence> run_call(const Arm& arm, Stack& stack, Variant variant) const;
   // Runs the native arm again, on memory that was used otherwise in between.
-  CallOutcome native_again(const CallOutcome& native, const Stack& host, Variant variant, int pattern,
-                           int blocks) const;
+  CallOutcome native_again(const CallOutcome& native, const Stack& host, Variant variant) const;
   // Whether two native runs in succession launch the same; native's kernels become those.
   bool settle_kernels(CallOutcome& native, const CallOutcome& again, const Stack& host, Variant variant) const;
-  FlagosArms run_flagos(const Stack& host, Variant variant) const;
-  std::vector<Row> rows_of(const CallOutcome& native, const FlagosArms& arms) const;
-  // The case of a difference that may yet be native's own.
-  Row claim(CallOutcome& native, const FlagosArms& arms, const Stack& host, Variant variant) const;
+  // All arms, of which `native` comes first.
+  std::vector<Ran> run_arms(Ran native, const Stack& host, Variant variant) const;
+  std::vector<Pair> compare_arms(const std::vector<Ran>& arms) const;
+  static std::vector<Row> rows_of(const std::vector<Ran>& arms, const std::vector<Pair>& pairs);
   Row verify_arguments(const Stack& host, Variant variant) const;
+  Further run_further(const std::vector<Ran>& arms, const Stack& host, Variant variant) const;
+  Row mismatch(std::vector<Ran> arms, std::vector<Pair> pairs, const Stack& host, Variant variant) const;
+  std::string alert(const Stack& host, Variant variant) const;
 
-  const ArgumentSource& source_;
   std::string op_;
   c10::OperatorHandle handle_;
   uint64_t seed_;

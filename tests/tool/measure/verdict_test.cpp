@@ -9,10 +9,10 @@
 namespace flagos::diag {
 namespace {
 
-constexpr double kThreshold = 0.01;
+constexpr double kSameWithin = 0.01;
 
 Claim claim(double ratio, double low, double high, double p, double floor = 0.002) {
-  return claim_of({ratio, {low, high}, p}, floor, kThreshold);
+  return claim_of({ratio, {low, high}, p}, floor, kSameWithin);
 }
 
 TEST(Verdict, NeedsIntervalSignificanceAndMoreThanTheNoise) {

@@ -1,4 +1,5 @@
-// How far apart two names are.
+// How far apart two names are. The library and the tool both suggest names; header-only, so that no symbol of the
+// library need be visible for it.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace flagos::diag {
+namespace flagos {
 
 // Insertions, deletions, replacements, and exchanges of neighbours that turn `from` into `to` (optimal string
 // alignment).
@@ -29,4 +30,4 @@ inline size_t edit_distance(std::string_view from, std::string_view to) {
   return row[to.size()];
 }
 
-}  // namespace flagos::diag
+}  // namespace flagos

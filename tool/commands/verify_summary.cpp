@@ -1,0 +1,86 @@
+#include "commands/verify_summary.h"
+
+#include <set>
+
+#include "cli/operator_names.h"
+#include "report/result_document.h"
+#include "verify/case_rows.h"
+#include "verify/isolated_case.h"
+#include "verify/known_operators.h"
+#include "verify/verifier.h"
+
+namespace flagos::diag {
+namespace {
+
+void increment(Row& counts, const char* name) { counts[name] = counts[name].get<int>() + 1; }
+
+Row counts_of(const std::vector<VerifiedCase>& cases) {
+  Row counts = Row::object();
+  for (const char* name : {"ops", "cases", "equal", "different", "nondeterministic", "refused_by_native",
+                           "native_crashed", "not_applicable"}) {
+    counts[name] = 0;
+  }
+  std::set<std::string> ops;
+  for (const VerifiedCase& each : cases) {
+    const auto end = each.found.at("end").get<std::string>();
+    increment(counts, end == "refused" ? "refused_by_native" : end == kCrashed ? "native_crashed" : end.c_str());
+    if (end != "not_applicable") {
+      increment(counts, "cases");
+      ops.insert(each.op);
+    }
+  }
+  counts["ops"] = ops.size();
+  return counts;
+}
+
+}  // namespace
+
+Row summarize_cases(const std::vector<VerifiedCase>& cases, const std::vector<std::string>& ops,
+                    const ArgumentSource& source) {
+  Row summary = counts_of(cases);
+  Row unknown = Row::object();
+  Row ignored = Row::object();
+  std::set<std::string> ran;
+  for (const VerifiedCase& each : cases) {
+    ran.insert(each.op);
+  }
+  for (const auto& op : ops) {
+    const std::string name(without_aten(op));
+    if (source.calls(op).empty() && !ran.contains(op)) {
+      unknown[name] = "no recorded arguments";
+    } else if (const char* why = why_contents_ignored(op)) {
+      ignored[name] = why;
+    }
+  }
+  Row crashes = Row::object();
+  for (const VerifiedCase& each : cases) {
+    if (each.found.at("end") == kCrashed) {
+      crashes[each.found.at("reproduce").get<std::string>()] = each.found.at("why");
+    }
+  }
+  summary["unknown"] = unknown;
+  summary["contents_not_compared"] = ignored;
+  summary["native_crashes"] = crashes;
+  return summary;
+}
+
+Row count_kernels(const std::vector<VerifiedCase>& cases) {
+  Row counts = {{"compared", 0}, {"equal", 0}, {"different", 0}, {kUnsteadyKernels, 0}};
+  for (const VerifiedCase& each : cases) {
+    const std::string verdict = text_field(each.found, "kernels");
+    if (!verdict.empty()) {
+      increment(counts, verdict.c_str());
+      increment(counts, "compared");
+    }
+  }
+  return counts;
+}
+
+ExitCode verify_exit_code(const Row& summary) {
+  if (summary.at("different") != 0) {
+    return ExitCode::kFinding;
+  }
+  return summary.at("cases") == 0 ? ExitCode::kInconclusive : ExitCode::kAsHoped;
+}
+
+}  // namespace flagos::diag
