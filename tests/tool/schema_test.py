@@ -121,7 +121,7 @@ class Documents(Case):
     def test_verify_of_kernels(self):
         """A row as verify --kernels has it, on a machine without a GPU."""
         same = {"op": "mm", "case": "neg", "call": 0, "arm_a": "native", "arm_b": "on", "equal": True,
-                "max_abs_diff": None, "first_diff": None, "reason": None, "kernels_equal": True,
+                "max_abs_diff": None, "first_diff": None, "reason": None, "shrunk": None, "kernels_equal": True,
                 "kernels": {"native": ["gemm"], "on": ["gemm"]},
                 "reproduce": "flagos-diag verify mm --case neg --call 0 --seed 0 --target cuda --kernels"}
         other = {**same, "kernels_equal": False, "reason": "kernel 1: nothing against copy",
