@@ -1,4 +1,4 @@
-// Alias's hot path, for the one file that runs it (frame.cpp) to inline.
+// Alias's hot path, for the files that run it (frame.cpp, and alias.cpp for the unusual cases) to inline.
 #pragma once
 
 #include <cstddef>

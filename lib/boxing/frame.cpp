@@ -31,9 +31,15 @@ C10_NOINLINE void grow(ThreadState& state) {
   ++state.made;
 }
 
-// The alias at `slot`, no longer bound, was kept by somebody: another free one takes its place.
-C10_NOINLINE void replace_kept(ThreadState& state, uint32_t slot) noexcept {
-  state.aliases[slot] = state.aliases[--state.made];
+// Unbinds the top alias. One that somebody kept leaves the pool, another free one takes its place. The alias counts as
+// bound until it is unbound: memory freed by that may run code that calls operators, whose frames bind above it.
+[[gnu::always_inline]] inline void unbind_top(ThreadState& state) noexcept {
+  const uint32_t top = state.bound - 1;
+  const bool free = state.aliases[top]->unbind();
+  state.bound = top;
+  if (C10_UNLIKELY(!free)) {
+    state.aliases[top] = state.aliases[--state.made];
+  }
 }
 
 }  // namespace
@@ -54,23 +60,17 @@ void Frame::unbind_all() noexcept {
   if (C10_UNLIKELY(state_.bound - base_ > kScan)) {
     unbind_indexed();
   }
-  for (uint32_t i = state_.bound; i != base_;) {
-    --i;
-    if (C10_UNLIKELY(!state_.aliases[i]->unbind())) {
-      replace_kept(state_, i);
-    }
+  while (state_.bound != base_) {
+    unbind_top(state_);
   }
-  state_.bound = base_;
 }
 
 // Takes the aliases beyond the first kScan out of the index, newest first: each is the top of its bucket.
 C10_NOINLINE void Frame::unbind_indexed() noexcept {
   while (state_.bound - base_ > kScan) {
-    Alias* const alias = state_.aliases[--state_.bound];
+    const Alias* const alias = state_.aliases[state_.bound - 1];
     state_.index[bucket_of(alias->source())] = alias->bucket_next;
-    if (!alias->unbind()) {
-      replace_kept(state_, state_.bound);
-    }
+    unbind_top(state_);
   }
   while (state_.made > std::max(ThreadState::kMaxPooled, state_.bound)) {
     state_.aliases[--state_.made]->destroy_free();

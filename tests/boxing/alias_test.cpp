@@ -4,11 +4,17 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "boxing/custom_operator.h"
+#include "boxing/frame.h"
 #include "boxing/thread_state.h"
+#include "flagos/target.h"
 #include "flagos_tensors.h"
 
 namespace flagos {
@@ -93,6 +99,8 @@ struct Recurse : CustomOperator<Recurse, at::Tensor(const at::Tensor&, const at:
     return Recurse::call(again, again, depth - 1).to(x.device()) + x;
   }
 };
+
+std::function<void()> g_on_free;
 
 class AliasTest : public ::testing::Test {
  protected:
@@ -233,6 +241,39 @@ TEST_F(AliasTest, LayoutFlagsEqualTheSources) {
     EXPECT_EQ(alias.suggest_memory_format(), x.suggest_memory_format()) << x.sizes() << x.strides();
     EXPECT_EQ(alias.is_non_overlapping_and_dense(), x.is_non_overlapping_and_dense()) << x.sizes() << x.strides();
   }
+}
+
+// Freeing a temporary's memory may run code that calls operators, while its frame's aliases are being unbound.
+TEST_F(AliasTest, FreeingMemoryMayCallOperators) {
+  auto& state = thread_state();
+  bool freed = false;
+  double sum = 0;
+  {
+    std::vector<at::Tensor> sources(std::max<size_t>(state.made, 2), at::Tensor());
+    for (at::Tensor& source : sources) {
+      source = at::ones({2}, on_flagos());
+    }
+    std::vector<at::Tensor> kept_handles;
+    boxing::Frame frame(false);
+    {
+      static std::array<float, 2> memory{};
+      c10::DataPtr data(
+          memory.data(), memory.data(), [](void* /*context*/) { g_on_free(); }, to_target_device(on_flagos().device()));
+      g_on_free = [&] {
+        freed = true;
+        EXPECT_GE(state.made, state.bound) << "a call would take an alias that is no longer there";
+        sum = (at::ones({3}, on_flagos()) + 1).sum().item<double>();
+      };
+      at::Tensor temporary = at::empty({0}, on_flagos().dtype(at::kFloat));
+      temporary.set_(c10::Storage(c10::Storage::use_byte_size_t(), sizeof(memory), std::move(data)), 0, {2}, {1});
+      frame.box_temporary(temporary);
+    }
+    for (const at::Tensor& source : sources) {
+      kept_handles.push_back(frame.box<false>(source));
+    }
+  }
+  EXPECT_TRUE(freed);
+  EXPECT_EQ(sum, 6);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ class CaseShrinker {
   // `bounds.tries` for each case; `time` for all of them, from the first one on.
   CaseShrinker(WorkerCommand command, ShrinkBounds bounds, std::chrono::duration<double> time);
 
-  // A smaller input than `input` of `op` that fails as `found` tells; nothing when none was found. Cases of one operator
-  // and variant that fail alike get the same one, to which the first of them came.
+  // A smaller input than `input` of `op` that fails as `found` tells; nothing when none was found. Cases of one
+  // operator and variant that fail alike get the same one, to which the first of them came.
   std::optional<CaseInput> smaller(const std::string& op, const CaseInput& input, const Row& found);
 
  private:
