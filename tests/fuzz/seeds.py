@@ -6,12 +6,16 @@ import fnmatch
 import functools
 import json
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from call_source import Call, overload_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tool" / "traces"))
+from corpus_records import split_types  # noqa: E402
 
 # Operators that are not called, each with its reason.
 NOT_CALLED = {
@@ -99,7 +103,7 @@ class _Reader:
         if kind.startswith("Tensor("):
             return self.tensor(value, shape, stride, kind)
         if kind.startswith("GenericList["):
-            kinds = _split(kind[len("GenericList["):-1])
+            kinds = split_types(kind)
             if len(kinds) != len(value):
                 raise NotACall("a list that was cut")
             return {"list": [self.value(v, shape[i], stride[i], kinds[i], real) for i, v in enumerate(value)]}
@@ -136,16 +140,6 @@ def plain(value: Any, kind: str, real: str) -> Any:
     if kind == "Double" and (isinstance(value, str) or value != value or value in (float("inf"), -float("inf"))):
         return {"float": str(value)}
     return value
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter in "([<") - (letter in ")]>")
-        if letter == "," and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    return parts + [text[start:]] if text else []
 
 
 def _contiguous(size: list[int]) -> list[int]:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import json
-import os
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 from typing import Any
 
 import flagos
+from arm_process import run_arm
 
 NATIVE = flagos.target()
 # As in training_test.py.
@@ -26,26 +22,18 @@ MISSING = [name for name in ("transformers", "diffusers") if importlib.util.find
 
 
 @functools.cache
-def arm(device: str, *variables: tuple[str, str]) -> dict[str, dict[str, Any]]:
-    """Results and counters of each model in one arm."""
-    script = Path(__file__).with_name("models.py")
-    done = subprocess.run([sys.executable, str(script), device], env={**os.environ, **dict(variables)},
-                          capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{device} {variables}:\n{done.stderr[-4000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def native() -> dict[str, dict[str, Any]]:
-    return arm(NATIVE, ("FLAGOS_DISABLE", "1"))
+    return run_arm("models.py", NATIVE, FLAGOS_DISABLE="1")
 
 
+@functools.cache
 def on() -> dict[str, dict[str, Any]]:
-    return arm("flagos", ("FLAGOS_FALLBACK", "error"), ("FLAGOS_NO_REDISPATCH", "0"))
+    return run_arm("models.py", "flagos", FLAGOS_FALLBACK="error", FLAGOS_NO_REDISPATCH="0")
 
 
+@functools.cache
 def off() -> dict[str, dict[str, Any]]:
-    return arm("flagos", ("FLAGOS_FALLBACK", "error"), ("FLAGOS_NO_REDISPATCH", "1"))
+    return run_arm("models.py", "flagos", FLAGOS_FALLBACK="error", FLAGOS_NO_REDISPATCH="1")
 
 
 def hits_and_refusals(counters: dict[str, Any]) -> tuple[int, dict[str, int]]:

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import json
-import os
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 from typing import Any
 
 import flagos
+from arm_process import run_arm
 
 NATIVE = flagos.target()
 RUNS = ("accelerate", "accelerate bf16", "trainer", "trainer, accumulated")
@@ -23,22 +19,13 @@ MISSING = [name for name in ("transformers", "accelerate") if importlib.util.fin
 
 
 @functools.cache
-def arm(device: str, *variables: tuple[str, str]) -> dict[str, dict[str, Any]]:
-    """What each run of one arm trained."""
-    script = Path(__file__).with_name("trainer_arm.py")
-    done = subprocess.run([sys.executable, str(script), device], env={**os.environ, **dict(variables)},
-                          capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{device} {variables}:\n{done.stderr[-4000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def native() -> dict[str, dict[str, Any]]:
-    return arm(NATIVE, ("FLAGOS_DISABLE", "1"))
+    return run_arm("trainer_arm.py", NATIVE, FLAGOS_DISABLE="1")
 
 
+@functools.cache
 def on_flagos() -> dict[str, dict[str, Any]]:
-    return arm("flagos", ("ACCELERATE_TORCH_DEVICE", "flagos"), ("FLAGOS_FALLBACK", "error"))
+    return run_arm("trainer_arm.py", "flagos", ACCELERATE_TORCH_DEVICE="flagos", FLAGOS_FALLBACK="error")
 
 
 @unittest.skipIf(MISSING, f"needs {' and '.join(MISSING)}: pip install {' '.join(MISSING)}")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 
 import flagos
+from arm_process import run_arm
 
 NATIVE = flagos.target()
 # On CUDA: LSTM with gradients runs aten's own cells, where CUDA runs cuDNN's (lib/ops/as_target.h says why).
@@ -18,12 +14,7 @@ KNOWN = {"cuda": {"recurrent"}}.get(NATIVE, set())
 
 def arm(device: str, **variables: str) -> dict[str, str]:
     """Digests of one arm."""
-    script = Path(__file__).with_name("training_arm.py")
-    done = subprocess.run([sys.executable, str(script), device], env={**os.environ, **variables}, capture_output=True,
-                          text=True, timeout=300, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{device} {variables}:\n{done.stderr[-4000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return run_arm("training_arm.py", device, **variables)
 
 
 class Training(unittest.TestCase):
