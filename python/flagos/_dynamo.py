@@ -83,7 +83,7 @@ def trace_as_written(_: ModuleType) -> None:
         for operator in (value for value in vars(packet).values() if isinstance(value, torch._ops.OpOverload)):
             if implicit not in operator.py_kernels or ours in operator.py_kernels:
                 continue
-            if torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "AutogradPrivateUse1"):
+            if torch._C._dispatch_has_kernel_for_dispatch_key(operator._name, "AutogradPrivateUse1"):
                 operator.py_impl(ours)(operator.py_kernels[implicit])
 
 

@@ -62,7 +62,7 @@ def _compile_as_target(
     results = graph.graph.output_node().args[0]
     outputs = [
         index
-        for index, result in enumerate(results)  # type: ignore[arg-type, var-annotated]
+        for index, result in enumerate(results)  # type: ignore[arg-type]
         if isinstance(result, torch.fx.Node) and is_flagos(result.meta.get("val"))
     ]
     inputs = [index for index, value in enumerate(example_inputs) if is_flagos(value)]
@@ -95,7 +95,12 @@ def install(compile_fx: ModuleType) -> None:
     original = getattr(compile_fx, "compile_fx", None)
     inner = getattr(compile_fx, "compile_fx_inner", None)
     parameters = inspect.signature(original).parameters if callable(original) else {}
-    if "inner_compile" not in parameters or parameters["inner_compile"].default is not inner:
+    if (
+        not callable(original)
+        or not callable(inner)
+        or "inner_compile" not in parameters
+        or parameters["inner_compile"].default is not inner
+    ):
         warnings.warn(
             f"flagos: torch {torch.__version__} has another torch._inductor.compile_fx than the one flagos knows; "
             f"torch.compile's default backend won't work on flagos tensors. {REMEDY}",

@@ -86,7 +86,7 @@ class Retargeter:
             if node.op == "get_attr":
                 name = str(node.target)
                 constant = getattr(module, name, None)
-                if is_flagos(constant):
+                if isinstance(constant, torch.Tensor) and is_flagos(constant):
                     setattr(module, name, self._constant(constant))
         module.recompile()
 

@@ -19,7 +19,9 @@ def _cuda_stream(stream: torch.Stream | None) -> torch.cuda.Stream | None:
     if stream is None or isinstance(stream, torch.cuda.Stream):
         return stream
     kind = torch._C._autograd.DeviceType.CUDA
-    return torch.cuda.Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=int(kind))
+    return torch.cuda.Stream(  # type: ignore[no-untyped-call]
+        stream_id=stream.stream_id, device_index=stream.device_index, device_type=kind.value
+    )
 
 
 class CUDAGraph(torch.cuda.CUDAGraph):

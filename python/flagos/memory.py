@@ -66,7 +66,7 @@ def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
     """CUDA's segments and, where recorded, their history. Raises RuntimeError on the CPU target."""
     if not on_cuda():
         raise needs_cuda("a snapshot of the allocator")
-    return torch.cuda.memory._snapshot(index_of(device))  # type: ignore[no-untyped-call, no-any-return]
+    return torch.cuda.memory._snapshot(index_of(device))  # type: ignore[no-any-return]
 
 
 def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
