@@ -85,6 +85,11 @@ void retag_as_target(c10::TensorImpl* impl) noexcept;
 // without memory on the target (fake, meta) is left as it is.
 void set_view_device(c10::TensorImpl* view, const c10::TensorImpl& base) noexcept;
 
+// is_boxable() of a tensor whose storage doesn't name the target. One over memory that names flagos, as at::from_blob
+// and DLPack make it, names the target from then on: that memory is the target's. Two threads may do so at once; both
+// write the same.
+bool is_boxable_slow(const c10::TensorImpl& impl, c10::StorageImpl& storage) noexcept;
+
 // Whether `impl` is a tensor that can be boxed: on flagos, with a storage of the target (a fake, meta, functional or
 // batched tensor has none; a zero tensor's has no memory and says flagos) and of a plain TensorImpl's shape.
 inline bool is_boxable(const c10::TensorImpl& impl) noexcept {
@@ -92,9 +97,8 @@ inline bool is_boxable(const c10::TensorImpl& impl) noexcept {
   if ((raw & kPrivateUse1Bit) == 0 || (raw & kSpecialLayoutBits) != 0) {
     return false;
   }
-  const auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
-  return storage != nullptr &&
-         (storage->device_type() == target().type || (raw & keys::bits(c10::DispatchKey::ZeroTensor)) != 0);
+  auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
+  return storage != nullptr && (C10_LIKELY(storage->device_type() == target().type) || is_boxable_slow(impl, *storage));
 }
 
 }  // namespace flagos::boxing

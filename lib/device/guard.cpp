@@ -1,5 +1,6 @@
 #include "device/guard.h"
 
+#include "device/host_event.h"
 #include "device/target_constants.h"
 #include "flagos/target.h"
 
@@ -53,6 +54,8 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   void record(void** event, const Stream& s, const DeviceIndex index, const c10::EventFlag flag) const override {
     if (has_streams()) {
       theirs().record(event, inner(s), index, flag);
+    } else {
+      record_host_event(event);
     }
   }
   void block(void* event, const Stream& s) const override {
@@ -69,10 +72,12 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* event, const DeviceIndex index) const noexcept override {
     if (has_streams()) {
       theirs().destroyEvent(event, index);
+    } else {
+      release_host_event(event);
     }
   }
   double elapsedTime(void* first, void* second, const DeviceIndex index) const override {
-    return theirs().elapsedTime(first, second, index);
+    return has_streams() ? theirs().elapsedTime(first, second, index) : host_event_milliseconds(first, second);
   }
 
  private:

@@ -45,6 +45,7 @@ def adopt(storage: torch.UntypedStorage) -> torch.UntypedStorage:
 def _reduce(tensor: torch.Tensor) -> Any:
     """How any torch.Tensor is pickled: as before, with its storage saying flagos where the tensor does."""
     if tensor.device.type == _NAME and tensor.layout is torch.strided and torch._C._has_storage(tensor):
+        torch.ops.flagos._to_target([tensor.detach()])  # memory from DLPack names the target from its first use on
         adopt(tensor.untyped_storage())
     return tensor.__reduce_ex__(2)  # type: ignore[no-untyped-call]
 

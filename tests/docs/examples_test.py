@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 EXAMPLES = [example for page in PAGES for example in examples(page)]
 RUN = ("python", "console", "cpp")
 SHOWN = ("mermaid", "meson")  # no programs
-TOOL = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "tool" / "flagos-diag"
+TOOL = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build" / "tool" / "flagos-diag"
 
 
 def run(command: list[str], folder: str, **environment: str) -> subprocess.CompletedProcess[str]:

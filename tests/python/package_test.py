@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+import time
 import unittest
 
 import torch
 import torch.utils.checkpoint
 import torch.utils.data
+from torch.utils.dlpack import from_dlpack, to_dlpack
 
 import flagos
 
@@ -178,6 +181,80 @@ class StreamTest(unittest.TestCase):
         DEVICE.current_stream().wait_stream(stream)
         event.synchronize()
         self.assertTrue(event.query())
+
+    def test_recorded_event_has_an_identity(self) -> None:
+        first, second = DEVICE.Event(), DEVICE.Event()
+        self.assertEqual(first.event_id, 0)
+        first.record()
+        second.record()
+        identity = first.event_id
+        self.assertEqual(len({0, identity, second.event_id}), 3)
+        first.record()
+        self.assertEqual(first.event_id, identity)
+
+    def test_events_tell_the_time_between_them(self) -> None:
+        before, after = DEVICE.Event(enable_timing=True), DEVICE.Event(enable_timing=True)
+        before.record()
+        begin = time.perf_counter()
+        x = torch.ones(64, 64, device="flagos")
+        while time.perf_counter() - begin < 0.02:
+            x = x @ x / 64
+        if flagos.target() == "cpu":
+            enclosed = 1000 * (time.perf_counter() - begin)
+        after.record()
+        after.synchronize()
+        ms = before.elapsed_time(after)
+        self.assertLess(ms, 60_000)
+        self.assertEqual(after.elapsed_time(before), -ms)
+        if flagos.target() == "cpu":
+            self.assertGreaterEqual(ms, enclosed)
+        with self.assertRaisesRegex(ValueError, "enable_timing=True"):
+            before.elapsed_time(DEVICE.Event())
+
+
+class DLPackTest(unittest.TestCase):
+    """A tensor over memory that somebody else names flagos: its storage says so, until it is used."""
+
+    def setUp(self) -> None:
+        self.x = torch.arange(12.0, device="flagos").view(3, 4)
+
+    def test_round_trip_shares_memory(self) -> None:
+        for part in (self.x, self.x[1:, ::2], self.x.t(), self.x[0, 0], self.x[:0]):
+            made = from_dlpack(to_dlpack(part))
+            self.assertEqual((made.device, made.dtype, made.shape), (part.device, part.dtype, part.shape))
+            self.assertTrue(torch.equal(made + 1, part + 1))
+            made.mul_(2)
+            self.assertTrue(torch.equal(made.cpu(), part.cpu()))
+
+    def test_memory_outlives_its_first_tensor(self) -> None:
+        made = from_dlpack(to_dlpack(torch.full((1000,), 3.0, device="flagos")))
+        torch.full((1000,), 5.0, device="flagos")  # would take the memory if it were free
+        self.assertEqual(made.sum().item(), 3000.0)
+
+    def test_first_use_may_be_anything(self) -> None:
+        expected = self.x.cpu()
+
+        def saved(made: torch.Tensor) -> torch.Tensor:
+            file = io.BytesIO()
+            torch.save(made, file)
+            file.seek(0)
+            return torch.load(file)
+
+        uses = {
+            "view": lambda made: made.view(4, 3).view(3, 4) + 0,
+            "argument": lambda made: torch.zeros(3, 4, device="flagos").add_(made),
+            "list": lambda made: torch.cat([made, made])[:3],
+            "in place": lambda made: made.add_(0),
+            "out": lambda made: torch.add(self.x, 0, out=made),
+            "set_": lambda made: torch.empty(0, device="flagos").set_(made),
+            "copy to the CPU": lambda made: made.cpu(),
+            "save": saved,
+            "gradients": lambda made: made.requires_grad_().mul(1).detach(),
+            "attention": lambda made: torch.nn.functional.scaled_dot_product_attention(made, made, made) * 0 + self.x,
+        }
+        for name, use in uses.items():
+            with self.subTest(name):
+                self.assertTrue(torch.equal(use(from_dlpack(to_dlpack(self.x))).cpu(), expected))
 
 
 class SwitchTest(unittest.TestCase):
