@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "boxing/alias.h"
+#include "boxing/tensor_impl_members.h"
 
 namespace flagos::boxing {
 namespace {
@@ -20,6 +21,12 @@ at::Tensor retagged(const at::Tensor& tensor, void (*retag)(c10::TensorImpl*) no
 
 at::Tensor as_target(const at::Tensor& tensor) {
   return tensor.defined() && is_boxable(*tensor.unsafeGetTensorImpl()) ? retagged(tensor, &retag_as_target) : tensor;
+}
+
+void add_autocast_key(const at::Tensor& tensor) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  impl->*Members::key_set =
+      impl->key_set() | c10::getAutocastRelatedKeySetFromBackend(c10::toBackendComponent(target().dense_key));
 }
 
 at::Tensor flagos_zero_tensor(const at::Tensor& tensor) {

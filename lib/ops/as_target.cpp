@@ -1,5 +1,6 @@
 #include "ops/as_target.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
@@ -125,6 +126,25 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
 }
 
+// On target tensors the target's autocast is what flagos's is, and as it was afterwards.
+class TargetAutocast {
+ public:
+  TargetAutocast() {
+    at::autocast::set_autocast_enabled(target().type, at::autocast::is_autocast_enabled(at::kPrivateUse1));
+    at::autocast::set_autocast_dtype(target().type, at::autocast::get_autocast_dtype(at::kPrivateUse1));
+  }
+  ~TargetAutocast() {
+    at::autocast::set_autocast_enabled(target().type, enabled_);
+    at::autocast::set_autocast_dtype(target().type, dtype_);
+  }
+  TargetAutocast(const TargetAutocast&) = delete;
+  TargetAutocast& operator=(const TargetAutocast&) = delete;
+
+ private:
+  const bool enabled_ = at::autocast::is_autocast_enabled(target().type);
+  const at::ScalarType dtype_ = at::autocast::get_autocast_dtype(target().type);
+};
+
 // False, with nothing done, where the Note says not.
 bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t count = op.schema().arguments().size();
@@ -137,7 +157,10 @@ bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   for (auto argument = first; argument != stack.end(); ++argument) {
     on_target.push_back(converted(*argument, [&](const at::Tensor& tensor) { return graph.to_target(tensor); }));
   }
-  op.callBoxed(on_target);
+  {
+    const TargetAutocast autocast;
+    op.callBoxed(on_target);
+  }
   stack.erase(first, stack.end());
   for (const IValue& result : on_target) {
     stack.push_back(converted(result, [&](const at::Tensor& tensor) { return graph.to_flagos(tensor); }));

@@ -226,6 +226,9 @@ void TargetGraph::add_leaf(const at::Tensor& leaf, Edge edge) {
 
 at::Tensor TargetGraph::to_target(const at::Tensor& tensor) {
   at::Tensor seen = plain_to_target(tensor);
+  if (is_flagos(tensor) && !seen.is_same(tensor)) {
+    boxing::add_autocast_key(seen);
+  }
   if (is_flagos(tensor) && !seen.is_same(tensor) && at::GradMode::is_enabled() && tensor.requires_grad()) {
     seen.set_requires_grad(true);
     add_leaf(seen, torch::autograd::impl::gradient_edge(tensor));
