@@ -2,6 +2,8 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include "boxing/shallow_copy.h"
+
 namespace flagos::boxing {
 namespace {
 
@@ -31,6 +33,9 @@ at::Tensor unbox_tensor(Frame& frame, at::Tensor&& result) {
   }
   if (C10_UNLIKELY(!frame.retags_results())) {
     return std::move(result);
+  }
+  if (C10_UNLIKELY(impl->key_set().has(c10::DispatchKey::ZeroTensor))) {
+    return flagos_zero_tensor(result);
   }
   if (C10_LIKELY(is_private(result))) {
     retag_as_flagos(impl);

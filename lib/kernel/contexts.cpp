@@ -56,6 +56,7 @@ OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_
       id(id_),
       kind(kind_),
       policy(policy_) {
+  mutated_args = policy.mutated_args;
   const auto& arguments = handle.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* alias = arguments[i].alias_info();

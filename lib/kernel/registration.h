@@ -17,6 +17,7 @@ namespace flagos::kernel {
 // Special cases of one operator; data from gen/policy.yaml.
 struct OpPolicy {
   uint64_t contiguous_args = 0;       // bit i: argument i is made contiguous before it is boxed
+  uint64_t mutated_args = 0;          // bit i: argument i is changed though the schema does not mark it
   bool accepts_host_tensors = false;  // CPU tensors of one or more dimensions may be mixed with flagos tensors
 };
 
@@ -31,7 +32,7 @@ struct OpContext {
   // The dispatch table's slot for the target's Dense key, null when there was no kernel. The slot's address is the
   // entry's own; what it holds follows later registrations.
   const c10::KernelFunction* target_kernel;
-  uint64_t mutated_args = 0;  // bit i: the schema marks argument i (x!)
+  uint64_t mutated_args = 0;  // bit i: argument i may get other metadata: the schema marks it (x!), or the policy
   uint32_t id;                // index of its counters
   KernelKind kind;
   OpPolicy policy;
