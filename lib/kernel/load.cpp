@@ -22,6 +22,7 @@
 #include "ops/attention.h"
 #include "ops/autocast.h"
 #include "ops/collectives.h"
+#include "ops/copies.h"
 #include "ops/dropout.h"
 #include "ops/packed_sequence.h"
 #include "ops/parameters.h"
@@ -86,6 +87,7 @@ void load() {
   device::choose_target(settings.target);
   register_device();
   register_kernels();
+  ops::shorten_copies();
   ops::register_views();
   ops::register_parameter_moves();
   ops::register_packed_sequence();
