@@ -1,5 +1,7 @@
 #include "boxing/thread_state.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -21,6 +23,9 @@ struct Registry {
 Registry& registry() {
   static auto* instance = [] {
     auto* made = new Registry();
+    // Another thread's lock would stay locked for ever in a forked child.
+    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+                   [] { registry().mutex.unlock(); });
     return made;
   }();
   return *instance;

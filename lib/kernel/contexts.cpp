@@ -1,4 +1,5 @@
 #include <c10/util/Exception.h>
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
@@ -38,7 +39,13 @@ struct Contexts {
 
 // Never destroyed: kernels may run while the process exits.
 Contexts& all_contexts() {
-  static auto* instance = new Contexts();
+  static auto* instance = [] {
+    auto* made = new Contexts();
+    // Another thread's lock would stay locked for ever in a forked child.
+    pthread_atfork([] { all_contexts().mutex.lock(); }, [] { all_contexts().mutex.unlock(); },
+                   [] { all_contexts().mutex.unlock(); });
+    return made;
+  }();
   return *instance;
 }
 
