@@ -53,10 +53,11 @@ void Alias::own_references() noexcept {
 }
 
 void Alias::write_back_changes() {
-  source_->*Members::storage = storage_;
-  source_->*Members::data_type = data_type_;
+  // First what may throw, lest a larger size be left with the smaller storage.
   source_->set_sizes_and_strides(sizes_and_strides_.sizes_arrayref(), sizes_and_strides_.strides_arrayref(),
                                  storage_offset_);
+  source_->*Members::storage = storage_;
+  source_->*Members::data_type = data_type_;
   const uint64_t ours = key_set_.raw_repr() & kMathBits;
   source_->*Members::key_set = from_raw(((source_->*Members::key_set).raw_repr() & ~kMathBits) | ours);
   if (has_named_tensor_meta() || source_->has_named_tensor_meta()) {
