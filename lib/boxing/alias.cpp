@@ -1,10 +1,9 @@
 #include "boxing/alias.h"
 
-#include <ATen/NamedTensorUtils.h>
-
 #include <utility>
 
 #include "boxing/alias_inline.h"
+#include "boxing/torch_releases.h"
 
 namespace flagos::boxing {
 namespace {
@@ -60,9 +59,7 @@ void Alias::write_back_changes() {
   source_->*Members::data_type = data_type_;
   const uint64_t ours = key_set_.raw_repr() & kMathBits;
   source_->*Members::key_set = from_raw(((source_->*Members::key_set).raw_repr() & ~kMathBits) | ours);
-  if (has_named_tensor_meta() || source_->has_named_tensor_meta()) {
-    at::impl::internal_set_names_inplace(source_, at::impl::get_opt_names(this), /*validate_names=*/false);
-  }
+  copy_names(source_, this);
 }
 
 void Alias::leave() noexcept {

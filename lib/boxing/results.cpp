@@ -3,6 +3,7 @@
 #include <c10/core/TensorImpl.h>
 
 #include "boxing/shallow_copy.h"
+#include "boxing/torch_releases.h"
 
 namespace flagos::boxing {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // Whether nobody but `tensor` can see its impl, so that retagging it in place can't be noticed.
 bool is_private(const at::Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.weak_use_count() == 1 &&
-         tensor.unsafeGetTensorImpl()->pyobj_slot()->pyobj_interpreter() == nullptr;
+         !has_python_object(*tensor.unsafeGetTensorImpl()->pyobj_slot());
 }
 
 C10_NOINLINE at::Tensor retagged_copy(const at::Tensor& tensor) {
