@@ -99,6 +99,7 @@ void load() {
   ops::register_autocast();
   ops::register_collectives();
   ops::register_target_views();
+  kernel::watch_definitions();
   kernel::register_special_layouts();
   kernel::register_fallbacks();
   routing::apply_environment();

@@ -183,6 +183,35 @@ TEST(MixedCalls, KernelsComeAndGo) {
   });
 }
 
+// A library that ends frees its operators; what another one defines under their names is a new operator, of another
+// schema perhaps.
+TEST(MixedCalls, OperatorsAreDefinedAnew) {
+  const at::Tensor shared = at::ones({8}, on_flagos());
+  run_threads("definitions", [&](int t, uint64_t round) {
+    const std::string space = "threads_test_" + std::to_string(t);
+    torch::Library library(torch::Library::DEF, space, std::nullopt, __FILE__, __LINE__);
+    const bool in_place = round % 2 == 1;
+    library.def(in_place ? "add(Tensor(a!) x) -> Tensor(a!)" : "add(Tensor x) -> Tensor");
+    torch::Library at_target(torch::Library::IMPL, space, c10::DispatchKey::CPU, __FILE__, __LINE__);
+    const auto op = [&] { return c10::Dispatcher::singleton().findSchemaOrThrow((space + "::add").c_str(), ""); };
+    if (in_place) {
+      at_target.impl("add", [](at::Tensor& x) -> at::Tensor& { return x.add_(2); });
+      at::Tensor mine = shared.clone();
+      at::Tensor& result = op().typed<at::Tensor&(at::Tensor&)>().call(mine);
+      EXPECT_TRUE(result.is_same(mine));
+      EXPECT_TRUE(at::equal(host(mine), at::full({8}, 3.0)));
+    } else {
+      at_target.impl("add", [](const at::Tensor& x) { return x + 1; });
+      const at::Tensor y = op().typed<at::Tensor(const at::Tensor&)>().call(shared);
+      EXPECT_TRUE(at::equal(host(y), at::full({8}, 2.0)));
+    }
+    EXPECT_GT(op_stats(space + "::add").calls, 0);
+  });
+  for (const OpStats& each : stats()) {  // the names outlive the operators
+    EXPECT_FALSE(each.op.empty());
+  }
+}
+
 TEST(MixedCalls, BackwardThroughASharedPart) {
   run_threads("backward", [](int t, uint64_t /*round*/) {
     // A weight of this thread; two further threads go backward through the part that they share.
