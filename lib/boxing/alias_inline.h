@@ -7,6 +7,7 @@
 
 #include "boxing/alias.h"
 #include "boxing/tensor_impl_members.h"
+#include "boxing/torch_releases.h"
 
 namespace flagos::boxing {
 
@@ -77,7 +78,7 @@ inline void Alias::write_back() {
 }
 
 inline bool Alias::kept() const noexcept {
-  return self_->use_count() != 1 || self_->weak_use_count() != 1 || pyobj_slot_.pyobj_interpreter() != nullptr ||
+  return self_->use_count() != 1 || self_->weak_use_count() != 1 || has_python_object(pyobj_slot_) ||
          extra_meta_ != nullptr || has_autograd_meta(*this);
 }
 
