@@ -18,17 +18,18 @@ def on_flagos(stock: Flatten) -> Flatten:
     """`stock`, shown the target's views of flagos weights, which then take over the memory that those were given."""
 
     def flatten_parameters(self: RNNBase) -> None:
-        weights = self._flat_weights
-        if not weights or not all(type(w) in (torch.Tensor, torch.nn.Parameter) and w.is_flagos for w in weights):
+        given = [w for w in self._flat_weights if w is not None]  # None: its attribute was deleted
+        weights = [w for w in given if type(w) in (torch.Tensor, torch.nn.Parameter) and w.is_flagos]
+        if not weights or len(weights) != len(self._flat_weights):
             stock(self)
             return
         seen = torch.ops.flagos._to_target([weight.data for weight in weights])
         before = [weight.data_ptr() for weight in seen]
-        self._flat_weights = seen
+        unchanged, self._flat_weights = self._flat_weights, seen
         try:
             stock(self)
         finally:
-            self._flat_weights = weights
+            self._flat_weights = unchanged
         for weight, target, pointer in zip(weights, seen, before):
             if target.data_ptr() != pointer:
                 weight.data = torch.ops.flagos._from_target([target])[0]
@@ -40,4 +41,4 @@ def on_flagos(stock: Flatten) -> Flatten:
 def register(target: str) -> None:
     """Once, for a target that may have cuDNN."""
     if target == "cuda":
-        RNNBase.flatten_parameters = on_flagos(RNNBase.flatten_parameters)
+        setattr(RNNBase, "flatten_parameters", on_flagos(RNNBase.flatten_parameters))
