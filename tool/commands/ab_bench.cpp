@@ -183,6 +183,9 @@ std::vector<BenchCase> AbBench::measure(std::deque<Job> jobs, const GlobalOption
           cases.push_back({std::string(without_aten(op)), call_of_item(item), std::move(row)});
         },
         [&](const std::string& op) { progress.advance(without_aten(op)); });
+    if (interrupted()) {
+      not_reached.first = case_name(job, job.situations.back());  // at the latest
+    }
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   not_reached.interrupted = interrupted();
@@ -190,7 +193,7 @@ std::vector<BenchCase> AbBench::measure(std::deque<Job> jobs, const GlobalOption
   not_reached.budget_s = time.budget_s();
   not_reached.enough_s =
       elapsed.count() * static_cast<double>(count) / static_cast<double>(std::max<size_t>(cases.size(), 1));
-  if (!jobs.empty()) {
+  if (!jobs.empty() && not_reached.first.empty()) {
     not_reached.first = case_name(jobs.front(), jobs.front().situations.front());
   }
   if (!not_reached.interrupted) {
