@@ -243,7 +243,7 @@ Outcome AbBench::run(const GlobalOptions& options) {
   if (instructions_ && threads_ > 1) {
     throw UsageError("--instructions: they are counted on one thread; leave out --threads.");
   }
-  const auto counting = instructions_ ? std::optional(choose_counting(instructions_by_)) : std::nullopt;
+  const auto counting = instructions_ ? choose_counting(instructions_by_) : CountingMethod::kPerf;
   const ArgumentSource recorded = source();
   const auto ops = selected_operators(recorded);
   const auto start = std::chrono::steady_clock::now();
@@ -270,8 +270,8 @@ Outcome AbBench::run(const GlobalOptions& options) {
   if (not_reached.cases != 0) {
     report.notes.push_back(not_reached_text(not_reached, count_cases(jobs)));
   }
-  if (counting.has_value() && !interrupted()) {
-    add_instructions(report, count_instructions(jobs, *counting, worker_command(options), options.quiet), *counting);
+  if (instructions_ && !interrupted()) {
+    add_instructions(report, count_instructions(jobs, counting, worker_command(options), options.quiet), counting);
   }
   if (baseline.has_value()) {
     baseline->compare_with(report);
