@@ -67,9 +67,9 @@ class Instructions(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        _, cls.found = document("add_.Tensor", "view", "mm", "--call", "0", "--time-budget", "1", "--instructions",
+        _, cls.found = document("add_.Tensor", "view", "mm", "--call", "0", "--time-budget", "3", "--instructions",
                                 "--instructions-by", "callgrind")
-        cls.counts = {row["op"]: row for row in cls.found["results"] if row["arm"] == "native"}
+        cls.counts = {row["op"]: row for row in cls.found["results"]}  # the same in all rows of a case
 
     def test_every_row_of_a_case_has_them(self):
         self.assertEqual((self.found["summary"]["instructions_by"], self.found["summary"]["not_counted"]),
