@@ -56,13 +56,14 @@ class Policy:
 
     skipped: frozenset[str]
     contiguous: dict[str, tuple[str, ...]]
+    mutated: dict[str, tuple[str, ...]]
     host_tensors: frozenset[str]
 
 
 def load_policy(path: Path, known: Iterable[str]) -> Policy:
     """Reads the policy; every name must be an operator of this torch, or its entry be `optional`."""
     data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    unknown_sections = set(data) - {"exclude", "handwritten", "contiguous", "host_tensors"}
+    unknown_sections = set(data) - {"exclude", "handwritten", "contiguous", "mutated", "host_tensors"}
     if unknown_sections:
         raise GeneratorError(f"{path.name}: unknown section {sorted(unknown_sections)[0]!r}")
     known = sorted(known)
@@ -70,12 +71,19 @@ def load_policy(path: Path, known: Iterable[str]) -> Policy:
     def names(section: str) -> list[str]:
         return [name for entry in data.get(section) or [] for name in entry_names(path, section, entry, known)]
 
-    contiguous = {
-        name: tuple(entry.get("arguments") or ())
-        for entry in data.get("contiguous") or []
-        for name in entry_names(path, "contiguous", entry, known)
-    }
-    return Policy(frozenset(names("exclude") + names("handwritten")), contiguous, frozenset(names("host_tensors")))
+    def arguments(section: str) -> dict[str, tuple[str, ...]]:
+        return {
+            name: tuple(entry.get("arguments") or ())
+            for entry in data.get(section) or []
+            for name in entry_names(path, section, entry, known)
+        }
+
+    return Policy(
+        frozenset(names("exclude") + names("handwritten")),
+        arguments("contiguous"),
+        arguments("mutated"),
+        frozenset(names("host_tensors")),
+    )
 
 
 def entry_names(path: Path, section: str, entry: dict, known: Sequence[str]) -> list[str]:
@@ -152,19 +160,25 @@ def signature_of(function: NativeFunction, parts: Sequence[str]) -> str:
     return re.sub(r"\[\d+\]", "[]", f"{arguments} {results} {function.structured} {list(parts)}")
 
 
+def argument_mask(function: NativeFunction, section: str, wanted: Sequence[str]) -> int:
+    """Bit i is set when argument i is among `wanted`."""
+    arguments = [a.name for a in function.func.schema_order_arguments()]
+    unknown = [name for name in wanted if name not in arguments]
+    if unknown:
+        raise GeneratorError(
+            f"policy.yaml: {section}: {function.func.name} has no argument {unknown[0]!r}; it has {arguments}"
+        )
+    return sum(1 << arguments.index(name) for name in wanted)
+
+
 def operator_of(function: NativeFunction, policy: Policy) -> Operator:
     """Describes one boxed operator, special cases included."""
     name = str(function.func.name)
     check_types(function)
     parts = []
-    if name in policy.contiguous:
-        arguments = [a.name for a in function.func.schema_order_arguments()]
-        mask = 0
-        for wanted in policy.contiguous[name]:
-            if wanted not in arguments:
-                raise GeneratorError(f"policy.yaml: contiguous: {name} has no argument {wanted!r}; it has {arguments}")
-            mask |= 1 << arguments.index(wanted)
-        parts.append(f".contiguous_args = {mask:#x}")
+    for section, wanted in (("contiguous", policy.contiguous), ("mutated", policy.mutated)):
+        if name in wanted:
+            parts.append(f".{section}_args = {argument_mask(function, section, wanted[name]):#x}")
     if name in policy.host_tensors:
         parts.append(".accepts_host_tensors = true")
     return Operator(

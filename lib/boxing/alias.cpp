@@ -1,10 +1,9 @@
 #include "boxing/alias.h"
 
-#include <ATen/NamedTensorUtils.h>
-
 #include <utility>
 
 #include "boxing/alias_inline.h"
+#include "boxing/torch_releases.h"
 
 namespace flagos::boxing {
 namespace {
@@ -53,15 +52,14 @@ void Alias::own_references() noexcept {
 }
 
 void Alias::write_back_changes() {
-  source_->*Members::storage = storage_;
-  source_->*Members::data_type = data_type_;
+  // First what may throw, lest a larger size be left with the smaller storage.
   source_->set_sizes_and_strides(sizes_and_strides_.sizes_arrayref(), sizes_and_strides_.strides_arrayref(),
                                  storage_offset_);
+  source_->*Members::storage = storage_;
+  source_->*Members::data_type = data_type_;
   const uint64_t ours = key_set_.raw_repr() & kMathBits;
   source_->*Members::key_set = from_raw(((source_->*Members::key_set).raw_repr() & ~kMathBits) | ours);
-  if (has_named_tensor_meta() || source_->has_named_tensor_meta()) {
-    at::impl::internal_set_names_inplace(source_, at::impl::get_opt_names(this), /*validate_names=*/false);
-  }
+  copy_names(source_, this);
 }
 
 void Alias::leave() noexcept {

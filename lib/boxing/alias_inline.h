@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include "boxing/alias.h"
 #include "boxing/tensor_impl_members.h"
+#include "boxing/torch_releases.h"
 
 namespace flagos::boxing {
 
@@ -44,10 +46,9 @@ namespace flagos::boxing {
   bind_common(source, caller);
 }
 
+// Written over the borrowed handle, which holds no reference.
 inline void Alias::own_storage() noexcept {
-  c10::Storage owned(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage_.unsafeGetStorageImpl()));
-  overwrite_borrowed(storage_, owned);
-  forget_borrowed(owned);
+  new (&storage_) c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage_.unsafeGetStorageImpl()));
   owns_storage_ = true;
 }
 
@@ -77,7 +78,7 @@ inline void Alias::write_back() {
 }
 
 inline bool Alias::kept() const noexcept {
-  return self_->use_count() != 1 || self_->weak_use_count() != 1 || pyobj_slot_.pyobj_interpreter() != nullptr ||
+  return self_->use_count() != 1 || self_->weak_use_count() != 1 || has_python_object(pyobj_slot_) ||
          extra_meta_ != nullptr || has_autograd_meta(*this);
 }
 
@@ -86,8 +87,8 @@ inline bool Alias::unbind() noexcept {
     leave();
     return false;
   }
-  if (owns_storage_) {
-    storage_ = c10::Storage();
+  if (owns_storage_) {  // the handle stays, as a borrowed one's does
+    c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage_.unsafeGetStorageImpl());
   }
   if (C10_UNLIKELY(owns_version_)) {
     version_counter_ = c10::VariableVersion();

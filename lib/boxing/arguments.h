@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "boxing/frame.h"
+#include "boxing/torch_releases.h"
 #include "device/generator.h"
 
 namespace flagos::boxing {
@@ -24,8 +25,7 @@ inline constexpr bool is_plain_v = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
   requires std::is_same_v<T, c10::Scalar> || std::is_same_v<T, c10::SymInt> || std::is_same_v<T, c10::SymBool> ||
       std::is_same_v<T, c10::string_view> || std::is_same_v<T, std::string_view> ||
-      std::is_same_v<T, at::OptionalIntArrayRef> || std::is_same_v<T, at::OptionalSymIntArrayRef> ||
-      std::is_same_v<T, at::Dimname>
+      std::is_same_v<T, at::OptionalIntArrayRef> || std::is_same_v<T, at::OptionalSymIntArrayRef> || is_dimname_v<T>
 inline constexpr bool is_plain_v<T> = true;
 template <class T>
 inline constexpr bool is_plain_v<c10::ArrayRef<T>> = is_plain_v<T>;

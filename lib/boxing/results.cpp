@@ -2,13 +2,16 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include "boxing/shallow_copy.h"
+#include "boxing/torch_releases.h"
+
 namespace flagos::boxing {
 namespace {
 
 // Whether nobody but `tensor` can see its impl, so that retagging it in place can't be noticed.
 bool is_private(const at::Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.weak_use_count() == 1 &&
-         tensor.unsafeGetTensorImpl()->pyobj_slot()->pyobj_interpreter() == nullptr;
+         !has_python_object(*tensor.unsafeGetTensorImpl()->pyobj_slot());
 }
 
 C10_NOINLINE at::Tensor retagged_copy(const at::Tensor& tensor) {
@@ -31,6 +34,9 @@ at::Tensor unbox_tensor(Frame& frame, at::Tensor&& result) {
   }
   if (C10_UNLIKELY(!frame.retags_results())) {
     return std::move(result);
+  }
+  if (C10_UNLIKELY(impl->key_set().has(c10::DispatchKey::ZeroTensor))) {
+    return flagos_zero_tensor(result);
   }
   if (C10_LIKELY(is_private(result))) {
     retag_as_flagos(impl);

@@ -1,8 +1,11 @@
 #include "boxing/shallow_copy.h"
 
+#include <ATen/ops/_efficientzerotensor.h>
+
 #include <utility>
 
 #include "boxing/alias.h"
+#include "boxing/tensor_impl_members.h"
 
 namespace flagos::boxing {
 namespace {
@@ -20,7 +23,22 @@ at::Tensor as_target(const at::Tensor& tensor) {
   return tensor.defined() && is_boxable(*tensor.unsafeGetTensorImpl()) ? retagged(tensor, &retag_as_target) : tensor;
 }
 
+void add_autocast_key(const at::Tensor& tensor) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  impl->*Members::key_set =
+      impl->key_set() | c10::getAutocastRelatedKeySetFromBackend(c10::toBackendComponent(target().dense_key));
+}
+
+at::Tensor flagos_zero_tensor(const at::Tensor& tensor) {
+  const c10::DeviceIndex index = target().has_index ? tensor.device().index() : c10::DeviceIndex{0};
+  return at::_efficientzerotensor(tensor.sizes(),
+                                  tensor.options().device(c10::Device(c10::DeviceType::PrivateUse1, index)));
+}
+
 at::Tensor as_flagos(const at::Tensor& tensor) {
+  if (tensor.defined() && tensor.device().type() == target().type && tensor._is_zerotensor()) {
+    return flagos_zero_tensor(tensor);
+  }
   return tensor.defined() && tensor.device().type() == target().type ? retagged(tensor, &retag_as_flagos) : tensor;
 }
 

@@ -12,4 +12,10 @@ at::Tensor as_target(const at::Tensor& tensor);
 // The flagos view of a target tensor; any other tensor as it is. Has no autograd history.
 at::Tensor as_flagos(const at::Tensor& tensor);
 
+// Has autocast for the device of `tensor`, which nobody else may hold, see it.
+void add_autocast_key(const at::Tensor& tensor);
+
+// A flagos zero tensor in the place of a target's: its storage has to say flagos (ops/zero_tensor.h).
+at::Tensor flagos_zero_tensor(const at::Tensor& tensor);
+
 }  // namespace flagos::boxing

@@ -1,5 +1,7 @@
 #include "boxing/thread_state.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -21,6 +23,9 @@ struct Registry {
 Registry& registry() {
   static auto* instance = [] {
     auto* made = new Registry();
+    // Another thread's lock would stay locked for ever in a forked child.
+    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+                   [] { registry().mutex.unlock(); });
     return made;
   }();
   return *instance;
@@ -31,13 +36,20 @@ using Counters = std::atomic<uint64_t>;
 // Zeroed on demand by the system: a thread pays for the pages of the operators it calls.
 Counters* allocate(size_t count) { return static_cast<Counters*>(std::calloc(count, sizeof(Counters))); }
 
+// All or none. Throws std::bad_alloc.
 void allocate_counters(ThreadState& state) {
-  state.hits = allocate(kMaxOperators);
-  state.direct = allocate(kMaxOperators);
-  state.refused = allocate(kMaxOperators * ThreadState::kReasons);
-  if (state.hits == nullptr || state.direct == nullptr || state.refused == nullptr) {
+  struct Free {
+    void operator()(Counters* counters) const noexcept { std::free(counters); }
+  };
+  std::unique_ptr<Counters, Free> hits(allocate(kMaxOperators));
+  std::unique_ptr<Counters, Free> direct(allocate(kMaxOperators));
+  std::unique_ptr<Counters, Free> refused(allocate(kMaxOperators * ThreadState::kReasons));
+  if (hits == nullptr || direct == nullptr || refused == nullptr) {
     throw std::bad_alloc();
   }
+  state.hits = hits.release();
+  state.direct = direct.release();
+  state.refused = refused.release();
 }
 
 void add_counters(Counters* to, Counters* from, size_t count) {
@@ -82,12 +94,13 @@ C10_NOINLINE ThreadState& make_thread_state() {
   static thread_local ThreadExit exit_guard;
   exit_guard.armed = true;
   auto state = std::make_unique<ThreadState>();
-  allocate_counters(*state);
   auto& all = registry();
   const std::lock_guard lock(all.mutex);
   if (all.ended.hits == nullptr) {
     allocate_counters(all.ended);
   }
+  all.live.reserve(all.live.size() + 1);
+  allocate_counters(*state);  // last of what may throw
   all.live.push_back(state.get());
   state->local_keys = &c10::impl::raw_local_dispatch_key_set;
   state->off.store(redispatch_switch::process_bits(), std::memory_order_relaxed);

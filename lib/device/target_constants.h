@@ -34,7 +34,16 @@ constexpr uint64_t functionality(c10::DispatchKey key) { return bits(key) & ~c10
 
 inline constexpr uint64_t kPrivateUse1Bit = keys::bits(c10::DispatchKey::PrivateUse1) & c10::full_backend_mask;
 inline constexpr uint64_t kDenseBit = keys::functionality(c10::DispatchKey::Dense);
-inline constexpr uint64_t kNamedBit = keys::bits(c10::DispatchKey::Named);
+// None where PyTorch no longer has named tensors.
+template <class Key = c10::DispatchKey>
+constexpr uint64_t named_bit() {
+  if constexpr (requires { Key::Named; }) {
+    return keys::bits(Key::Named);
+  } else {
+    return 0;
+  }
+}
+inline constexpr uint64_t kNamedBit = named_bit();
 inline constexpr uint64_t kSpecialLayoutBits =
     keys::functionality(c10::DispatchKey::Quantized) | keys::functionality(c10::DispatchKey::NestedTensor) |
     keys::functionality(c10::DispatchKey::Sparse) | keys::functionality(c10::DispatchKey::SparseCsr);

@@ -37,7 +37,7 @@ std::vector<OpStats> thread_stats() {
       each.calls += each.refused.at(reason);
     }
     if (each.calls != 0) {
-      each.op = c10::toString(context->handle.operator_name());
+      each.op = c10::toString(context->name);
       all.push_back(std::move(each));
     }
   }

@@ -14,7 +14,7 @@ namespace {
 // Full dispatch of a call whose deciding key is flagos itself would come back here for ever.
 [[noreturn]] void throw_not_boxable(const OpContext& context) {
   TORCH_CHECK_NOT_IMPLEMENTED(
-      false, "flagos: ", context.handle.operator_name(),
+      false, "flagos: ", context.name,
       " got a flagos tensor without memory on the target (a fake, meta or otherwise storage-less tensor). Such tensors "
       "must be handled above the device's kernels; if a custom op passed it down, give that op a Meta kernel.");
 }
@@ -28,9 +28,9 @@ void log_first(const OpContext& context, const GateDecision& decision) {
     return;
   }
   if (decision.fast()) {
-    LOG(WARNING) << "flagos: " << context.handle.operator_name() << ": redispatch to " << target().dense_key;
+    LOG(WARNING) << "flagos: " << context.name << ": redispatch to " << target().dense_key;
   } else {
-    LOG(WARNING) << "flagos: " << context.handle.operator_name() << ": full dispatch, " << reason_code(decision.reason)
+    LOG(WARNING) << "flagos: " << context.name << ": full dispatch, " << reason_code(decision.reason)
                  << (decision.key != c10::DispatchKey::Undefined ? c10::str(" (", decision.key, ")") : "");
   }
 }

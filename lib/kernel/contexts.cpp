@@ -1,12 +1,15 @@
 #include <c10/util/Exception.h>
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "boxing/thread_state.h"
 #include "device/target_constants.h"
@@ -23,6 +26,7 @@ struct Contexts {
   std::array<OpContext*, kMaxOperators> by_id{};
   std::atomic<size_t> published{0};
   std::unordered_map<std::string, OpContext*> by_name;
+  std::unordered_set<OpContext*> retired;  // of operators that are not defined any more
 
   OpContext& add(const c10::OperatorHandle& handle, KernelKind kind, OpPolicy policy) {
     const size_t id = published.load(std::memory_order_relaxed);
@@ -38,7 +42,13 @@ struct Contexts {
 
 // Never destroyed: kernels may run while the process exits.
 Contexts& all_contexts() {
-  static auto* instance = new Contexts();
+  static auto* instance = [] {
+    auto* made = new Contexts();
+    // Another thread's lock would stay locked for ever in a forked child.
+    pthread_atfork([] { all_contexts().mutex.lock(); }, [] { all_contexts().mutex.unlock(); },
+                   [] { all_contexts().mutex.unlock(); });
+    return made;
+  }();
   return *instance;
 }
 
@@ -49,13 +59,16 @@ std::string with_namespace(std::string_view name) {
 }  // namespace
 
 OpContext::OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_, OpPolicy policy_)
-    : handle(handle_),
-      target_kernel(handle_.hasComputedKernelForDispatchKey(target().dense_key)
-                        ? &kernel_slot(handle_, {c10::DispatchKeySet::RAW, target().dense_keys})
-                        : nullptr),
-      id(id_),
-      kind(kind_),
-      policy(policy_) {
+    : name(handle_.operator_name()), handle(handle_), target_kernel(nullptr), id(id_), kind(kind_), policy(policy_) {
+  renew(handle_);
+}
+
+void OpContext::renew(const c10::OperatorHandle& defined) {
+  handle = defined;
+  target_kernel = defined.hasComputedKernelForDispatchKey(target().dense_key)
+                      ? &kernel_slot(defined, {c10::DispatchKeySet::RAW, target().dense_keys})
+                      : nullptr;
+  mutated_args = policy.mutated_args;
   const auto& arguments = handle.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* alias = arguments[i].alias_info();
@@ -75,10 +88,34 @@ OpContext& context_of(const c10::OperatorHandle& handle, KernelKind kind) {
   auto& contexts = all_contexts();
   const std::lock_guard lock(contexts.mutex);
   const auto found = contexts.by_name.find(c10::toString(handle.operator_name()));
-  return found != contexts.by_name.end() ? *found->second : contexts.add(handle, kind, {});
+  if (found == contexts.by_name.end()) {
+    return contexts.add(handle, kind, {});
+  }
+  if (contexts.retired.erase(found->second) != 0) {
+    found->second->renew(handle);
+  }
+  return *found->second;
 }
 
+// The dispatcher frees an operator with the last library that defined it.
+struct Retirement final : c10::OpRegistrationListener {
+  void onOperatorRegistered(const c10::OperatorHandle& /*op*/) override {}
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
+    auto& contexts = all_contexts();
+    const std::lock_guard lock(contexts.mutex);
+    if (const auto found = contexts.by_name.find(c10::toString(op.operator_name())); found != contexts.by_name.end()) {
+      contexts.retired.insert(found->second);
+    }
+  }
+};
+
 }  // namespace
+
+void watch_definitions() {
+  // Never taken back: operators may end while the process exits.
+  static auto* registration [[maybe_unused]] = new c10::RegistrationHandleRAII(
+      c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Retirement>()));
+}
 
 OpContext& fallback_context(const c10::OperatorHandle& handle) { return context_of(handle, KernelKind::kFallback); }
 OpContext& boxed_context(const c10::OperatorHandle& handle) { return context_of(handle, KernelKind::kBoxed); }

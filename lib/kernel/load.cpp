@@ -22,6 +22,7 @@
 #include "ops/attention.h"
 #include "ops/autocast.h"
 #include "ops/collectives.h"
+#include "ops/copies.h"
 #include "ops/dropout.h"
 #include "ops/packed_sequence.h"
 #include "ops/parameters.h"
@@ -46,9 +47,19 @@ void register_device() {
   device::register_profiler();
 }
 
+// Whether autograd records what the operator's composite calls, and not the operator: avg_pool1d.out and its kin, whose
+// functional overloads are CompositeImplicit.
+bool autograd_sees_inside(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
+         !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) && !op.hasKernelForDispatchKey(target().dense_key);
+}
+
 // Only what the target has a kernel for: an op registered over a target that lacks it would send its composite down a
 // path that fails. A CompositeImplicit kernel is none of the target's: autograd must see what it is made of.
 bool target_has_kernel(const c10::OperatorHandle& op) {
+  if (autograd_sees_inside(op)) {
+    return false;
+  }
   return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)
              ? op.hasKernelForDispatchKey(target().dense_key)
              : op.hasComputedKernelForDispatchKey(target().dense_key);
@@ -76,6 +87,7 @@ void load() {
   device::choose_target(settings.target);
   register_device();
   register_kernels();
+  ops::shorten_copies();
   ops::register_views();
   ops::register_parameter_moves();
   ops::register_packed_sequence();
@@ -87,6 +99,7 @@ void load() {
   ops::register_autocast();
   ops::register_collectives();
   ops::register_target_views();
+  kernel::watch_definitions();
   kernel::register_special_layouts();
   kernel::register_fallbacks();
   routing::apply_environment();

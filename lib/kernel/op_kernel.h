@@ -81,7 +81,7 @@ c10::KernelFunction make_kernel(const OpContext& context, void (*full_dispatch)(
 // The entry of a generated shard for operator Op, one of at::_ops.
 template <class Op, OpPolicy Policy = OpPolicy{}>
 RegisteredOp registered_op() {
-  constexpr uint64_t kMutated = mutated_arguments(Op::schema_str);
+  constexpr uint64_t kMutated = mutated_arguments(Op::schema_str) | Policy.mutated_args;
   using K = Kernel<typename Op::schema, kMutated, Policy>;
   return {Op::name, Op::overload_name, kMutated, Policy, reinterpret_cast<void (*)()>(&Op::call), &make_kernel<K>};
 }

@@ -17,21 +17,27 @@ namespace flagos::kernel {
 // Special cases of one operator; data from gen/policy.yaml.
 struct OpPolicy {
   uint64_t contiguous_args = 0;       // bit i: argument i is made contiguous before it is boxed
+  uint64_t mutated_args = 0;          // bit i: argument i is changed though the schema does not mark it
   bool accepts_host_tensors = false;  // CPU tensors of one or more dimensions may be mixed with flagos tensors
 };
 
 // A route other than "native"; the hot path only asks whether there is one.
 enum class RouteKind : uint8_t { kNative, kDispatch, kCpu, kNamed };
 
-// Per-operator state, made at registration and kept until the process ends. Addresses are stable.
+// Per-operator state, made at registration and kept until the process ends. Addresses are stable. An operator that ends
+// with the library that defined it (torch::Library) leaves its context, which its next definition takes over.
 struct OpContext {
   OpContext(c10::OperatorHandle handle_, uint32_t id_, KernelKind kind_, OpPolicy policy_);
 
-  c10::OperatorHandle handle;
+  // Takes the operator's new definition after its library was destroyed and another defined it again.
+  void renew(const c10::OperatorHandle& defined);
+
+  const c10::OperatorName name;  // outlives the operator
+  c10::OperatorHandle handle;    // dangles while the operator is not defined
   // The dispatch table's slot for the target's Dense key, null when there was no kernel. The slot's address is the
   // entry's own; what it holds follows later registrations.
   const c10::KernelFunction* target_kernel;
-  uint64_t mutated_args = 0;  // bit i: the schema marks argument i (x!)
+  uint64_t mutated_args = 0;  // bit i: argument i may get other metadata: the schema marks it (x!), or the policy
   uint32_t id;                // index of its counters
   KernelKind kind;
   OpPolicy policy;
@@ -56,10 +62,13 @@ OpContext& add_context(const c10::OperatorHandle& handle, KernelKind kind, OpPol
 // The operator's context, made as one of the fallback's, or of a boxed operator's, when there is none. Any thread.
 OpContext& fallback_context(const c10::OperatorHandle& handle);
 OpContext& boxed_context(const c10::OperatorHandle& handle);
-// The context of "aten::add.Tensor", or null. Any thread.
+// The context of "aten::add.Tensor", or null, also when the operator is not defined any more. Any thread.
 OpContext* find_context(std::string_view full_name);
 // All contexts there are now, by id. Any thread.
 std::span<OpContext* const> contexts();
+
+// From now on contexts take part in operators' ends and new definitions. Called while the library is loaded.
+void watch_definitions();
 
 // Registers `kernel` for the operator at `key`, until the process ends. Called while the library is loaded, or by
 // tests; not thread-safe.

@@ -79,7 +79,7 @@ void add_own(const c10::OperatorName& op, DispatchKey key, c10::KernelFunction k
 }  // namespace
 
 void register_kernel(const OpContext& context, c10::KernelFunction kernel, c10::DispatchKey key) {
-  add_own(context.handle.operator_name(), key, std::move(kernel),
+  add_own(context.name, key, std::move(kernel),
           context.kind == KernelKind::kView ? "libflagos, never boxed" : "libflagos, boxed");
 }
 

@@ -102,13 +102,41 @@ IValue unboxed_value(Frame& frame, const std::vector<IValue>& arguments, IValue&
 
 }  // namespace
 
+namespace {
+
+// Puts the arguments back if the call throws, since every kernel leaves them on the stack then.
+class TakenArguments {
+ public:
+  TakenArguments(torch::jit::Stack& stack, size_t count) : stack_(stack) {
+    const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
+    values.assign(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
+    stack.erase(first, stack.end());
+  }
+  ~TakenArguments() {
+    if (!done) {  // the stack has room: they came from it
+      stack_.insert(stack_.end(), std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+    }
+  }
+  TakenArguments(const TakenArguments&) = delete;
+  TakenArguments& operator=(const TakenArguments&) = delete;
+  TakenArguments(TakenArguments&&) = delete;
+  TakenArguments& operator=(TakenArguments&&) = delete;
+
+  std::vector<IValue> values;
+  bool done = false;
+
+ private:
+  torch::jit::Stack& stack_;
+};
+
+}  // namespace
+
 void call_on_stack(const OpContext& context, torch::jit::Stack& stack) {
   const auto& schema = context.handle.schema();
   const size_t count = schema.arguments().size();
-  const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
   // Sources outlive the frame; `boxed` goes before it, so that an alias that only the stack held is seen as free.
-  std::vector<IValue> sources(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
-  stack.erase(first, stack.end());
+  TakenArguments taken(stack, count);
+  std::vector<IValue>& sources = taken.values;
   Frame frame(context.policy.accepts_host_tensors);
   torch::jit::Stack boxed;
   boxed.reserve(std::max(count, schema.returns().size()));
@@ -125,8 +153,10 @@ void call_on_stack(const OpContext& context, torch::jit::Stack& stack) {
   }
   finish<true>(frame);
   for (IValue& result : boxed) {
-    stack.push_back(unboxed_value(frame, sources, std::move(result)));
+    result = unboxed_value(frame, sources, std::move(result));
   }
+  taken.done = true;
+  stack.insert(stack.end(), std::make_move_iterator(boxed.begin()), std::make_move_iterator(boxed.end()));
 }
 
 }  // namespace flagos::kernel

@@ -1,11 +1,10 @@
 #include "ops/as_target.h"
 
-#include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
 #include <string>
@@ -19,6 +18,8 @@
 #include "kernel/replacement.h"
 #include "ops/batch_norm.h"
 #include "ops/grid_sampler.h"
+#include "ops/target_graph.h"
+#include "redispatch/operator_table.h"
 
 namespace flagos::ops {
 namespace {
@@ -26,8 +27,6 @@ namespace {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::IValue;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Operators of aten with a CompositeImplicit kernel that branches on the device type; overloads that a torch version
 // lacks are passed over.
@@ -44,29 +43,8 @@ constexpr std::array kOnCpuOnly{
     "quantile.scalar", "nanquantile", "nanquantile.scalar", "_autocast_to_reduced_precision",
 };
 
-struct ToFlagos;
-
-struct ToTarget : torch::autograd::Function<ToTarget> {
-  static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& tensor) {
-    return boxing::as_target(tensor);
-  }
-  static variable_list backward(AutogradContext* context, const variable_list& gradients);
-};
-
-struct ToFlagos : torch::autograd::Function<ToFlagos> {
-  static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& tensor) {
-    return boxing::as_flagos(tensor);
-  }
-  static variable_list backward(AutogradContext* /*context*/, const variable_list& gradients) {
-    return {gradients[0].defined() ? ToTarget::apply(gradients[0]) : at::Tensor()};
-  }
-};
-
-variable_list ToTarget::backward(AutogradContext* /*context*/, const variable_list& gradients) {
-  return {gradients[0].defined() ? ToFlagos::apply(gradients[0]) : at::Tensor()};
-}
-
-bool wants_gradient(const at::Tensor& tensor) { return at::GradMode::is_enabled() && tensor.requires_grad(); }
+// Operators with a derivative formula that branches on is_cuda(), as evenly_distribute_backward does.
+constexpr std::array kDerivativeAsks{"max", "min", "median", "nanmedian", "renorm"};
 
 template <class Visit>
 void for_each_tensor(const IValue& value, const Visit& visit) {
@@ -97,29 +75,14 @@ bool applies(c10::ArrayRef<IValue> arguments) {
       }
       const auto& impl = *tensor.unsafeGetTensorImpl();
       possible = possible && boxing::is_boxable(impl) && (impl.key_set().raw_repr() & kWrapped) == 0 &&
-                 !tensor._fw_grad(/*level=*/0).defined() && !(target().has_index && wants_gradient(tensor));
+                 !tensor._fw_grad(/*level=*/0).defined();
     });
   }
   return possible;
 }
 
-at::Tensor to_target(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1) {
-    return tensor;
-  }
-  if (tensor._is_zerotensor()) {  // its storage says flagos (zero_tensor.h)
-    return at::_efficientzerotensor(tensor.sizes(), tensor.options().device(to_target_device(tensor.device())));
-  }
-  return wants_gradient(tensor) ? ToTarget::apply(tensor) : boxing::as_target(tensor);
-}
-
-at::Tensor to_flagos(const at::Tensor& tensor) {
-  return tensor.defined() && wants_gradient(tensor) && tensor.device().type() == target().type
-             ? ToFlagos::apply(tensor)
-             : boxing::as_flagos(tensor);
-}
-
-IValue converted(const IValue& value, at::Tensor (*convert)(const at::Tensor&)) {
+template <class Convert>
+IValue converted(const IValue& value, const Convert& convert) {
   if (value.isTensor()) {
     return convert(value.toTensor());
   }
@@ -163,6 +126,25 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
 }
 
+// On target tensors the target's autocast is what flagos's is, and as it was afterwards.
+class TargetAutocast {
+ public:
+  TargetAutocast() {
+    at::autocast::set_autocast_enabled(target().type, at::autocast::is_autocast_enabled(at::kPrivateUse1));
+    at::autocast::set_autocast_dtype(target().type, at::autocast::get_autocast_dtype(at::kPrivateUse1));
+  }
+  ~TargetAutocast() {
+    at::autocast::set_autocast_enabled(target().type, enabled_);
+    at::autocast::set_autocast_dtype(target().type, dtype_);
+  }
+  TargetAutocast(const TargetAutocast&) = delete;
+  TargetAutocast& operator=(const TargetAutocast&) = delete;
+
+ private:
+  const bool enabled_ = at::autocast::is_autocast_enabled(target().type);
+  const at::ScalarType dtype_ = at::autocast::get_autocast_dtype(target().type);
+};
+
 // False, with nothing done, where the Note says not.
 bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t count = op.schema().arguments().size();
@@ -170,14 +152,18 @@ bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
     return false;
   }
+  TargetGraph graph;
   torch::jit::Stack on_target;
   for (auto argument = first; argument != stack.end(); ++argument) {
-    on_target.push_back(converted(*argument, to_target));
+    on_target.push_back(converted(*argument, [&](const at::Tensor& tensor) { return graph.to_target(tensor); }));
   }
-  op.callBoxed(on_target);
+  {
+    const TargetAutocast autocast;
+    op.callBoxed(on_target);
+  }
   stack.erase(first, stack.end());
   for (const IValue& result : on_target) {
-    stack.push_back(converted(result, to_flagos));
+    stack.push_back(converted(result, [&](const at::Tensor& tensor) { return graph.to_flagos(tensor); }));
   }
   return true;
 }
@@ -188,6 +174,28 @@ void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch
   }
 }
 
+bool wants_gradient(const torch::jit::Stack& stack, size_t count) {
+  bool wanted = false;
+  for (const IValue& argument : torch::jit::last(stack, count)) {
+    for_each_tensor(argument, [&](const at::Tensor& tensor) { wanted = wanted || tensor.requires_grad(); });
+  }
+  return wanted && at::GradMode::is_enabled();
+}
+
+void derive_as_target(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (!wants_gradient(*stack, op.schema().arguments().size()) || !try_on_target(op, *stack)) {
+    // What PyTorch has for any device, in the table entry of one that is not overridden here.
+    kernel_slot(op, DispatchKeySet(DispatchKey::AutogradPrivateUse3)).callBoxed(op, keys, stack);
+  }
+}
+
+void register_derivatives() {
+  for (const char* name : kDerivativeAsks) {
+    kernel::register_composite({std::string("aten::") + name, ""}, DispatchKey::AutogradPrivateUse1,
+                               c10::KernelFunction::makeFromBoxedFunction<&derive_as_target>());
+  }
+}
+
 }  // namespace
 
 void register_as_target() {
@@ -195,6 +203,9 @@ void register_as_target() {
   std::vector<std::string> names(kOperators.begin(), kOperators.end());
   if (!target().has_index) {
     names.insert(names.end(), kOnCpuOnly.begin(), kOnCpuOnly.end());
+  }
+  if (target().type == c10::DeviceType::CUDA) {
+    register_derivatives();
   }
   for (const std::string& name : names) {
     const size_t dot = name.find('.');

@@ -6,14 +6,11 @@ namespace flagos::ops {
 // Note [Composites that ask for the device]
 // Some CompositeImplicit operators (lstm, batch_norm, ctc_loss, ...) look at the device type of their
 // arguments and take another path for a device they don't know: other kernels, other rounding, or an operator that the
-// target lacks. For those the whole composite runs on target tensors: the arguments are cast to the target's device by
-// a differentiable function that only changes keys and device, the composite builds the target's own autograd graph,
-// and results are cast back. Gradients come back through the same casts.
+// target lacks. For those the whole composite runs on target tensors, and what it records for autograd is one node of
+// the caller's graph: target_graph.h.
 //  - Not for fake or wrapped tensors, under a mode, or with forward-mode tangents: then PyTorch's composite runs on the
-//    flagos tensors as it would without us.
-//  - Not with a CUDA target where a gradient is wanted: with a PrivateUse1 backend registered, a backward over CUDA
-//    tensors fails in the autograd engine (pytorch issue 161129). What batch_norm and grid_sampler would give to cuDNN
-//    still goes there: batch_norm.h, grid_sampler.h.
+//    flagos tensors as it would without us. What batch_norm and grid_sampler would give to cuDNN still goes there:
+//    batch_norm.h, grid_sampler.h.
 
 // Registers the operators. Called once, while the library is loaded.
 void register_as_target();

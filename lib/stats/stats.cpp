@@ -8,7 +8,7 @@
 namespace flagos {
 namespace {
 
-std::string full_name(const c10::OperatorHandle& handle) { return c10::toString(handle.operator_name()); }
+std::string full_name(const kernel::OpContext& context) { return c10::toString(context.name); }
 
 // Adds one thread's counters of operator `id` to `to`.
 void add_thread(OpStats& to, const ThreadState& state, uint32_t id) {
@@ -29,7 +29,7 @@ struct Sum {
 
 OpStats sum_threads(const kernel::OpContext& context) {
   OpStats total;
-  total.op = full_name(context.handle);
+  total.op = full_name(context);
   Sum sum{&total, context.id};
   for_each_thread(
       [](ThreadState& state, void* into) {

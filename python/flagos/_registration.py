@@ -9,7 +9,7 @@ import torch
 import torch.utils.backend_registration as backend_registration
 
 from flagos._after_import import after_import
-from flagos._library import library
+from flagos._library import library, target
 from flagos._unavailable import Unavailable
 
 _NAME = "flagos"
@@ -52,7 +52,7 @@ def register() -> None:
     library()
     # PyTorch keeps the name a second time for Python, because TorchScript can't call the C++ query.
     setattr(backend_registration, "_privateuse1_backend_name", _NAME)
-    from flagos import device, distributed, storage
+    from flagos import _recurrent, device, distributed, storage
 
     registered = getattr(torch, _NAME, None)
     if isinstance(registered, Unavailable):
@@ -61,6 +61,7 @@ def register() -> None:
         torch._register_device_module(_NAME, device)  # type: ignore[no-untyped-call]
         storage.register()
         distributed.register()
+        _recurrent.register(target())
         _register_compiler()
     _generate_methods()
 

@@ -80,6 +80,22 @@ struct Throw : CustomOperator<Throw, void(at::Tensor&, const at::Tensor&)> {
   static void target(at::Tensor& /*x*/, const at::Tensor& /*y*/) { throw std::runtime_error("on purpose"); }
 };
 
+// As _cudnn_rnn_flatten_weight does: the schema does not say that the tensors get another storage.
+struct ReplaceStorage : CustomOperator<ReplaceStorage, at::Tensor(at::TensorList)> {
+  static constexpr const char* name = "flagos_test::replace_storage";
+  static constexpr const char* overload_name = "";
+  static constexpr const char* schema_str = "replace_storage(Tensor[] xs) -> Tensor";
+  static at::Tensor target(at::TensorList xs) {
+    at::Tensor buffer = at::cat(at::TensorList(xs));
+    int64_t start = 0;
+    for (const at::Tensor& x : xs) {
+      const int64_t end = start + x.numel();
+      at::Tensor(x).set_data(buffer.slice(0, std::exchange(start, end), end));
+    }
+    return buffer;
+  }
+};
+
 struct SameImpl : CustomOperator<SameImpl, bool(const at::Tensor&, const at::Tensor&)> {
   static constexpr const char* name = "flagos_test::same_impl";
   static constexpr const char* overload_name = "";
@@ -274,6 +290,20 @@ TEST_F(AliasTest, FreeingMemoryMayCallOperators) {
   }
   EXPECT_TRUE(freed);
   EXPECT_EQ(sum, 6);
+}
+
+TEST_F(AliasTest, UnmarkedArgumentsThatGetAnotherStorage) {
+  register_custom_operator<ReplaceStorage, kernel::OpPolicy{.mutated_args = 1}>();
+  std::vector<at::Tensor> xs{iota(2), iota(3)};
+  const at::Tensor before = xs[0].alias();
+  const at::Tensor buffer = ReplaceStorage::call(xs);
+  EXPECT_TRUE(xs[0].is_alias_of(buffer) && xs[1].is_alias_of(buffer));
+  EXPECT_FALSE(before.is_alias_of(buffer));
+  EXPECT_EQ(xs[1].storage_offset(), 2);
+  EXPECT_EQ(xs[1].device().type(), at::kPrivateUse1);
+  EXPECT_TRUE(host(xs[1]).equal(at::arange(3, at::kFloat)));
+  EXPECT_TRUE(host(before).equal(at::arange(2, at::kFloat)));
+  EXPECT_EQ(before.storage().use_count(), 1);
 }
 
 }  // namespace

@@ -6,13 +6,16 @@ import fnmatch
 import re
 from typing import Any
 
+import torch
+
 _NAMES_DEVICES = r"same device|to have device|different devices|expected device|cross-device|cpu tensor|CPU tensor|device mismatch|on device"
 
+# "composite ..." stands for operators whose insides are dispatched one by one.
 # (operator without aten::, kind of difference, pattern in the detail, reason)
 KNOWN: list[tuple[str, str, str, str]] = [
     ("*", "grad_fn", r"\| CppFunction$", "run on the target above autograd (lib/ops/as_target.cpp), so the node is ours"),
-    ("*out*", "version", "", "resize_output() skips the dispatcher for a tensor that is_cpu() or is_cuda(), so that no version counts"),
-    ("*out*", "error", "cannot resize variables that require grad", "as for version counters: resize_ is called through autograd"),
+    ("composite *out*", "version", "", "resize_output() skips the dispatcher for a tensor that is_cpu(), so that no version counts; CUDA does as flagos"),
+    ("composite *out*", "error", "cannot resize variables that require grad", "as for version counters: resize_ is called through autograd"),
     ("*", "backward_error", "is at version", "as for version counters"),
     ("instance_norm", "is_view", "", "run on the target above autograd; the result is of a node of ours, no view"),
     ("_to_cpu", "device", "", "moves to the CPU, which as the target can not be told from the device"),
@@ -38,11 +41,24 @@ def has_foreign_tensors(call: dict[str, Any]) -> bool:
     return any(call["storages"][t["storage"]]["device"] != "flagos" for t in call["tensors"])
 
 
+def is_composite(name: str) -> bool:
+    """Whether autograd sees what the operator calls, and not the operator."""
+    def has(key: str) -> bool:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", key)
+    return has("CompositeImplicitAutograd") or (has("CompositeExplicitAutograd") and not has("Autograd"))
+
+
+def concerns(pattern: str, name: str) -> bool:
+    """Whether an entry's first field means the operator."""
+    composites = pattern.removeprefix("composite ")
+    return fnmatch.fnmatchcase(name, composites) and (composites == pattern or is_composite(name))
+
+
 def reason_of(call: dict[str, Any], kind: str, detail: str) -> str:
     """Why this difference is expected; "" when it isn't."""
     name = call["op"].removeprefix("aten::")
     for operator, known_kind, pattern, reason in KNOWN:
-        if fnmatch.fnmatchcase(name, operator) and known_kind in ("*", kind) and re.search(pattern, detail):
+        if concerns(operator, name) and known_kind in ("*", kind) and re.search(pattern, detail):
             return reason
     if kind == "error" and detail.startswith("on against cpu") and has_foreign_tensors(call):
         if re.search(_NAMES_DEVICES, detail.rpartition(" | ")[2]):

@@ -59,6 +59,9 @@ class Whole(unittest.TestCase):
     def test_index_takes_host_tensors(self):
         self.assertIn("registered_op<at::_ops::index_Tensor, OpPolicy{.accepts_host_tensors = true}>()", self.code)
 
+    def test_unmarked_argument_that_is_replaced_is_mutated(self):
+        self.assertIn("_cudnn_rnn_flatten_weight, OpPolicy{.mutated_args = 0x1}", self.code)
+
     def test_filter(self):
         files = generate.generate(generate.packaged_yaml(), POLICY, 1, ["add.Tensor", "mul"])
         ops = files["ops.txt"].split()
@@ -93,8 +96,11 @@ class Policies(unittest.TestCase):
 
     def test_unknown_argument_of_contiguous(self):
         function = next(f for f in parsed().native_functions if str(f.func.name) == "add.Tensor")
-        policy = generate.Policy(frozenset(), {"add.Tensor": ("inptu",)}, frozenset())
+        policy = generate.Policy(frozenset(), {"add.Tensor": ("inptu",)}, {}, frozenset())
         with self.assertRaisesRegex(generate.GeneratorError, "add.Tensor has no argument 'inptu'"):
+            generate.operator_of(function, policy)
+        policy = generate.Policy(frozenset(), {}, {"add.Tensor": ("othr",)}, frozenset())
+        with self.assertRaisesRegex(generate.GeneratorError, "mutated: add.Tensor has no argument 'othr'"):
             generate.operator_of(function, policy)
 
 
@@ -113,7 +119,7 @@ class Types(unittest.TestCase):
     def test_operator_listed_twice_is_an_error(self):
         native = parsed()
         function = next(f for f in native.native_functions if str(f.func.name) == "add.Tensor")
-        policy = generate.Policy(frozenset(), {}, frozenset())
+        policy = generate.Policy(frozenset(), {}, {}, frozenset())
         with self.assertRaisesRegex(generate.GeneratorError, "lists add.Tensor twice"):
             generate.select([function, function], native.backend_indices, policy)
 

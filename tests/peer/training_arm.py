@@ -40,14 +40,31 @@ class Attention(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """A two-layer LSTM."""
+    """A layer of `kind`, fed a packed sequence or a padded one."""
+
+    def __init__(self, kind: type[nn.RNNBase], packed: bool = False, **options: object) -> None:
+        super().__init__()
+        self.layer, self.packed = kind(32, 16, num_layers=2, batch_first=True, **options), packed
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.packed:
+            x = nn.utils.rnn.pack_padded_sequence(x, [8, 5, 5, 2], batch_first=True)
+        out = self.layer(x)[0]
+        return out.data if self.packed else out
+
+
+class Reduced(nn.Module):
+    """Reductions whose derivatives ask for the device, and ctc_loss."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(32, 16, num_layers=2, batch_first=True)
+        self.inner = nn.Linear(32, 12)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.lstm(x)[0]
+        x = self.inner(x)
+        targets = torch.tensor([[1, 2], [3, 4], [2, 2], [5, 1]], device=x.device)
+        loss = F.ctc_loss(x.transpose(0, 1).log_softmax(2), targets, [8] * 4, [2] * 4)
+        return loss + x.max() + x.min() + x.median() + x.nanmedian() + x.renorm(2, 0, 1.0).sum()
 
 
 def convolutional() -> nn.Module:
@@ -92,7 +109,13 @@ def main() -> None:
         "attention, fused AdamW": train(Attention, adamw, False),
         "attention, bf16 autocast": train(Attention, sgd, True),
         "convolutional": train(convolutional, sgd, False),
-        "recurrent": train(Recurrent, sgd, False),
+        "LSTM": train(lambda: Recurrent(nn.LSTM), sgd, False),
+        "LSTM with projections, packed": train(lambda: Recurrent(nn.LSTM, packed=True, proj_size=8), sgd, False),
+        "LSTM with dropout": train(lambda: Recurrent(nn.LSTM, dropout=0.3), sgd, False),
+        "GRU, both ways, packed": train(lambda: Recurrent(nn.GRU, packed=True, bidirectional=True), sgd, False),
+        "RNN without biases": train(lambda: Recurrent(nn.RNN, bias=False), sgd, False),
+        "LSTM, bf16 autocast": train(lambda: Recurrent(nn.LSTM), sgd, True),
+        "reductions and ctc_loss": train(Reduced, sgd, False),
     }))
 
 

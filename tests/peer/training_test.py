@@ -8,8 +8,6 @@ import flagos
 from arm_process import run_arm
 
 NATIVE = flagos.target()
-# On CUDA: LSTM with gradients runs aten's own cells, where CUDA runs cuDNN's (lib/ops/as_target.h says why).
-KNOWN = {"cuda": {"recurrent"}}.get(NATIVE, set())
 
 
 def arm(device: str, **variables: str) -> dict[str, str]:
@@ -25,10 +23,7 @@ class Training(unittest.TestCase):
     def compare(self, got: dict[str, str]) -> None:
         for model, expected in self.native.items():
             with self.subTest(model):
-                if model in KNOWN:
-                    self.assertNotEqual(got[model], expected, "equal, though it is listed as one that cannot be")
-                else:
-                    self.assertEqual(got[model], expected)
+                self.assertEqual(got[model], expected)
 
     def test_native_repeats_itself(self):
         self.assertEqual(self.native, arm(NATIVE, FLAGOS_DISABLE="1"))

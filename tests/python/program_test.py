@@ -30,6 +30,19 @@ class DoctorTest(unittest.TestCase):
         self.assertNotIn("Traceback", done.stderr)
 
 
+class DlcloseTest(unittest.TestCase):
+    def test_the_library_stays(self) -> None:
+        run = """
+import _ctypes, ctypes, os, torch
+library = ctypes.CDLL(os.environ["FLAGOS_LIBRARY"])
+_ctypes.dlclose(library._handle)
+x = torch.ops.aten.empty.memory_format([2], device="flagos")
+assert torch.ops.aten.fill_.Scalar(x, 3).add(1).cpu().tolist() == [4, 4]
+"""
+        done = python("-c", run, FLAGOS_TARGET="cpu", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
 class ExampleTest(unittest.TestCase):
     def test_losses_are_the_targets(self) -> None:
         run = "import sys, runpy, flagos; runpy.run_path(sys.argv.pop(1), run_name='__main__')"

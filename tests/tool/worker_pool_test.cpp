@@ -1,8 +1,11 @@
 #include "isolation/worker_pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <map>
+#include <string>
 
 namespace flagos::diag {
 namespace {
@@ -57,6 +60,22 @@ TEST(WorkerPool, AHangEndsWithPatience) {
   const Verdicts verdicts = run({{"good", {"one"}}, {"hang", {"one"}}}, 1s);
   EXPECT_EQ(verdicts.at("good one"), "fast");
   EXPECT_EQ(verdicts.at("hang one"), "errorno answer within 1 s");
+}
+
+// A worker that starts slowly is waited for, and one that dies while it starts is started again; its job is not lost.
+TEST(WorkerPool, ASlowOrFailedStartCostsNothing) {
+  const auto mark = std::filesystem::temp_directory_path() / ("flagos-worker-" + std::to_string(getpid()));
+  const std::string script = "if mkdir " + mark.string() + "; then exit 2; fi; sleep 2\n" + kScript;
+  Verdicts verdicts;
+  WorkerPool({{"/bin/sh", "-c", script}, 0, "", false}, 1, 1s, 20s)
+      .run(
+          {{"good", {"one"}}},
+          [&](const std::string& op, const Row& row) {
+            verdicts[op + " " + row.at("situation").get<std::string>()] = row.at("verdict").get<std::string>();
+          },
+          [](const std::string& /*op*/) {});
+  std::filesystem::remove(mark);
+  EXPECT_EQ(verdicts, (Verdicts{{"good one", "fast"}}));
 }
 
 TEST(WorkerPool, WorkersThatNeverAnswerAreNotStartedForEver) {

@@ -19,6 +19,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPollMs = 500;
 constexpr size_t kMostWorkers = 4;
 constexpr size_t kLongestLine = size_t{1} << 26;  // bytes
+// Loading libtorch and making a context on a busy GPU takes its time.
+constexpr std::chrono::seconds kStartPatience(120);
+constexpr int kMostFailedStarts = 3;  // in a row
 
 Row error_row(const Job& job, const std::string& situation, const std::string& stage, const std::string& why) {
   Row row = {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
@@ -33,7 +36,11 @@ Row error_row(const Job& job, const std::string& situation, const std::string& s
 size_t WorkerPool::default_size() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostWorkers); }
 
 WorkerPool::WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience)
-    : command_(std::move(command)), workers_(workers), patience_(patience) {}
+    : WorkerPool(std::move(command), workers, patience, kStartPatience) {}
+
+WorkerPool::WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience,
+                       std::chrono::seconds start_patience)
+    : command_(std::move(command)), workers_(workers), patience_(patience), start_patience_(start_patience) {}
 
 void WorkerPool::run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done) {
   slots_.resize(std::max(slots_.size(), std::min(workers_, jobs.size())));
@@ -89,9 +96,12 @@ void WorkerPool::wait(std::deque<Job>& jobs, const OnRow& on_row, const OnDone& 
     Slot& slot = *of_wait[i];
     if (waits[i].revents != 0) {
       receive(slot, jobs, on_row, on_done);
-    } else if (Clock::now() - slot.last_answer > patience_) {
+      continue;
+    }
+    const auto patience = slot.ever_answered ? patience_ : std::max(patience_, start_patience_);
+    if (Clock::now() - slot.last_answer > patience) {
       slot.process->kill();
-      bury(slot, jobs, on_row, fmt::format("no answer within {} s", patience_.count()));
+      bury(slot, jobs, on_row, fmt::format("no answer within {} s", patience.count()));
     }
   }
 }
@@ -103,6 +113,7 @@ void WorkerPool::receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row,
     while (auto line = slot.process->lines().take()) {
       take_line(slot, *line, on_row, on_done);
       slot.ever_answered = true;
+      failed_starts_ = 0;
     }
     if (slot.process->lines().unfinished() > kLongestLine) {
       throw NoMessage("the worker answered with a line of more than 64 MiB");
@@ -147,9 +158,11 @@ void WorkerPool::bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, co
     return;
   }
   slot.busy = false;
-  if (!slot.ever_answered) {
+  if (!slot.ever_answered && ++failed_starts_ >= kMostFailedStarts) {
     throw std::runtime_error(
-        fmt::format("a worker ended before its first answer ({}); run with -v to see what it says", end));
+        fmt::format("a worker ended before its first answer ({}), {} in a row; run with -v to see "
+                    "what it says",
+                    why.empty() ? end : why, kMostFailedStarts));
   }
   if (!slot.begun.empty() && std::erase(slot.job.situations, slot.begun) != 0) {
     const std::string cause = why.empty() ? fmt::format("the process died: {}", end) : why;

@@ -30,10 +30,13 @@ class WorkerPool {
   // As many workers as there are processors, within reason: each holds a libtorch of its own.
   static size_t default_size();
 
+  // `patience`: how long a worker may be silent before it is killed; until its first answer, which takes loading
+  // libtorch and reaching the device, `start_patience` if that is more (by default two minutes).
   WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience);
+  WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience, std::chrono::seconds start_patience);
 
   // May be called again: workers are kept. Returns when all jobs are done or interrupted() is set. Throws
-  // std::runtime_error when workers end before they begin anything: there is no use in starting more.
+  // std::runtime_error when several workers in a row end before they answer anything: there is no use in starting more.
   void run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done);
 
  private:
@@ -57,6 +60,8 @@ class WorkerPool {
   WorkerCommand command_;
   size_t workers_;
   std::chrono::seconds patience_;
+  std::chrono::seconds start_patience_;
+  int failed_starts_ = 0;  // since a worker last answered
   std::vector<Slot> slots_;
 };
 
