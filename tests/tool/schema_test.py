@@ -2,6 +2,7 @@
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -142,6 +143,20 @@ class Documents(Case):
     def test_ab_bench(self):
         document = self.document("ab-bench", "add_.Tensor", "--call", "0", "--time-budget", "0.5")
         self.assertEqual([row["arm"] for row in document["results"]], ["native", "off", "on", "on", "aa"])
+
+    def test_ab_bench_against_an_earlier_run(self):
+        arguments = ("ab-bench", "add_.Tensor", "--call", "0", "--time-budget", "0.5")
+        before = self.file("before.json", json.dumps(self.document(*arguments)))
+        document = self.document(*arguments, "--baseline", before)
+        self.assertEqual(document["summary"]["baseline"]["compared"], 3)
+        self.assertEqual(complaints(document["results"][0]["baseline"], "against_baseline"), [])
+
+    @unittest.skipUnless(shutil.which("valgrind"), "needs valgrind (apt-get install valgrind)")
+    def test_ab_bench_with_instructions(self):
+        document = self.document("ab-bench", "add_.Tensor", "--call", "0", "--time-budget", "0.5", "--instructions")
+        self.assertEqual((document["summary"]["counted"], document["summary"]["not_counted"]), (1, {}))
+        del document["results"][0]["instructions_by"]
+        self.assertTrue(any("instructions_by" in text for text in complaints(document)))
 
     def test_ab_bench_of_a_whole_trace(self):
         document = self.document("ab-bench", "--trace", self.file("trace.json", recorded_call()), "--time-budget", "1")

@@ -7,22 +7,27 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 
+#include "cli/interrupt.h"
 #include "cli/operator_names.h"
+#include "commands/baseline.h"
+#include "commands/bench_summary.h"
+#include "commands/counted_instructions.h"
 #include "flagos/flagos.h"
 #include "measure/bench.h"
 #include "measure/conditions.h"
 #include "measure/fail_on.h"
 #include "measure/recorded_bench.h"
+#include "measure/time_share.h"
 #include "measure/verdict.h"
+#include "report/environment.h"
 #include "report/progress.h"
 #include "traces/workloads.h"
 
 namespace flagos::diag {
 namespace {
 
-constexpr double kBudgetOfCase = 10;  // seconds
-constexpr double kBudgetOfRun = 300;
 constexpr size_t kCallsOfOperator = 3;  // that are measured unless one is chosen
 constexpr double kPatienceFactor = 4;
 constexpr double kPatienceBesides = 120;  // to load the worker and to make the arguments
@@ -44,18 +49,27 @@ std::pair<std::string, double> parse_plant(const std::string& text) {
   return {arm, percent / kPercent};
 }
 
-Row counts_of_verdicts(const std::vector<Row>& rows) {
-  Row counts = Row::object();
-  for (const ArmPair& pair : kArmPairs) {
-    Row of_pair = Row::object();
-    for (const Claim claim : {Claim::kFaster, Claim::kSlower, Claim::kSame, Claim::kInconclusive}) {
-      of_pair[claim_name(claim)] = std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
-        return row.at("arm") == pair.arm && row.at("against") == pair.against && row.at("verdict") == claim_name(claim);
-      });
-    }
-    counts[fmt::format("{}/{}", pair.arm, pair.against)] = of_pair;
+size_t count_cases(const std::deque<Job>& jobs) {
+  size_t count = 0;
+  for (const Job& job : jobs) {
+    count += job.situations.size();
   }
-  return counts;
+  return count;
+}
+
+size_t call_of_item(const std::string& item) { return item == kStep ? 0 : std::stoul(item); }
+
+std::string case_name(const Job& job, const std::string& item) {
+  return fmt::format("{} --call {}", without_aten(job.op), call_of_item(item));
+}
+
+void add_not_reached(std::vector<BenchCase>& cases, const std::deque<Job>& jobs, const std::string& why) {
+  for (const Job& job : jobs) {
+    for (const auto& item : job.situations) {
+      const Row nothing = {{"case", ""}, {"note", why}, {kNotReached, true}};
+      cases.push_back({std::string(without_aten(job.op)), call_of_item(item), nothing});
+    }
+  }
 }
 
 }  // namespace
@@ -68,12 +82,22 @@ CLI::App* AbBench::add_to(CLI::App& app) {
       ->check(CLI::IsMember(workload_names()))
       ->excludes(trace);
   choice_.add_call(*command);
-  command->add_option("--time-budget", budget_s_, "Seconds to measure for [10 a case, 300 at most]")
+  command
+      ->add_option("--time-budget", budget_s_,
+                   "Seconds to measure for [10 a case, 300 at most, more for over 1000 cases]")
       ->check(CLI::PositiveNumber);
   command->add_option("--threshold", threshold_percent_, "SAME: within this many percent [1]")
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", threads_, "Threads of an operator on the CPU [1]")->check(CLI::PositiveNumber);
-  command->add_option("--fail-on", fail_on_, "Exit 1 on such a row: 'slower>2%', 'on/native:slower>5%'");
+  command->add_option("--fail-on", fail_on_, "Exit 1 on such a row: 'slower>2%', 'on/baseline:slower>5%'");
+  auto* baseline = command->add_option("--baseline", baseline_file_, "Compare with an earlier run: its JSON document")
+                       ->type_name("FILE");
+  command->add_flag("--force", force_, "Compare even when torch, target, machine or build differ")->needs(baseline);
+  auto* instructions =
+      command->add_flag("--instructions", instructions_, "Count the instructions of a call on each arm, too");
+  command->add_option("--instructions-by", instructions_by_, "How: the processor's counter or valgrind [auto]")
+      ->check(CLI::IsMember({"auto", "perf", "callgrind"}))
+      ->needs(instructions);
   command->add_option("--plant", plants_, "Slow an arm, to see what would be found: 'on=3%'");
   command->add_flag("--same-arms", same_, "Make off the same as on, to see what is claimed of noise");
   return command;
@@ -114,12 +138,11 @@ std::deque<Job> AbBench::jobs_for(const std::vector<std::string>& ops, const Arg
   return jobs;
 }
 
-Row AbBench::settings(size_t cases, uint64_t seed) const {
+Row AbBench::settings(double case_budget_s, uint64_t seed) const {
   BenchOptions options;
   options.seed = seed;
   options.threshold = threshold_percent_ / kPercent;
-  const auto count = static_cast<double>(std::max<size_t>(cases, 1));
-  options.budget_s = (budget_s_ > 0 ? budget_s_ : std::min(kBudgetOfCase * count, kBudgetOfRun)) / count;
+  options.budget_s = case_budget_s;
   options.arms.same = same_;
   for (const auto& plant : plants_) {
     options.arms.slowdown.insert(parse_plant(plant));
@@ -129,66 +152,63 @@ Row AbBench::settings(size_t cases, uint64_t seed) const {
   return row;
 }
 
-// One worker: cases must not disturb each other. It is replaced when an operator kills it.
-std::vector<BenchCase> AbBench::measure(std::deque<Job> jobs, const GlobalOptions& options) const {
-  size_t count = 0;
-  for (const Job& job : jobs) {
-    count += job.situations.size();
-  }
-  const Row settings = this->settings(count, options.seed);
-  for (Job& job : jobs) {
-    job.settings = settings;
-  }
-  const auto patience = settings.at("budget_s").get<double>() * kPatienceFactor + kPatienceBesides;
-  std::vector<BenchCase> cases;
-  Progress progress("ab-bench", jobs.size(), options.quiet);
-  const WorkerCommand command{{"/proc/self/exe"}, options.seed, trace_file(), options.verbose};
-  WorkerPool(command, 1, std::chrono::seconds(static_cast<int64_t>(patience)))
-      .run(
-          std::move(jobs),
-          [&](const std::string& op, Row row) {
-            const auto item = row.at("situation").get<std::string>();
-            const size_t call = item == kStep ? 0 : std::stoul(item);
-            cases.push_back({std::string(without_aten(op)), call, std::move(row)});
-          },
-          [&](const std::string& op) { progress.advance(without_aten(op)); });
-  return cases;
+WorkerCommand AbBench::worker_command(const GlobalOptions& options) const {
+  return {{"/proc/self/exe"}, options.seed, trace_file(), options.verbose};
 }
 
-Row AbBench::summarize(const std::vector<BenchCase>& cases, const JudgedCases& judged,
-                       const std::vector<std::string>& ops, const ArgumentSource& source) const {
-  Row summary = {{"cases", cases.size()}};
-  summary["verdicts"] = counts_of_verdicts(judged.rows);
-  summary["noise_floor"] = std::round(judged.noise_floor * 1e5) / 1e5;
-  Row unknown = Row::object();
-  for (const auto& op : ops) {
-    if (source.calls(op).empty()) {
-      unknown[std::string(without_aten(op))] = "no recorded arguments";
+// One worker: cases must not disturb each other. It is replaced when an operator kills it. One job after the other, for
+// what each gets of the time depends on those before.
+std::vector<BenchCase> AbBench::measure(std::deque<Job> jobs, const GlobalOptions& options,
+                                        NotReached& not_reached) const {
+  const auto start = std::chrono::steady_clock::now();
+  const size_t count = count_cases(jobs);
+  settings(0, options.seed);  // a --plant that is no good is told before anything runs
+  TimeShare time(budget_s_, count);
+  const auto patience = static_cast<int64_t>(time.most_s() * kPatienceFactor + kPatienceBesides);
+  WorkerPool pool(worker_command(options), 1, std::chrono::seconds(patience));
+  Progress progress("ab-bench", jobs.size(), options.quiet);
+  std::vector<BenchCase> cases;
+  while (!jobs.empty() && !interrupted()) {
+    const auto share = time.next(jobs.front().situations.size());
+    if (!share.has_value()) {
+      break;
+    }
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
+    job.settings = settings(*share, options.seed);
+    pool.run(
+        std::deque<Job>{job},
+        [&](const std::string& op, Row row) {
+          const auto item = row.at("situation").get<std::string>();
+          cases.push_back({std::string(without_aten(op)), call_of_item(item), std::move(row)});
+        },
+        [&](const std::string& op) { progress.advance(without_aten(op)); });
+    if (interrupted()) {
+      not_reached.first = case_name(job, job.situations.back());  // at the latest
     }
   }
-  Row not_measured = Row::object();
-  Row left_out = Row::object();
-  for (const BenchCase& each : cases) {
-    if (each.measured.contains("note")) {
-      not_measured[fmt::format("{} --call {}", each.op, each.call)] = each.measured.at("note");
-    }
-    if (each.measured.contains("left_out")) {
-      left_out = each.measured.at("left_out");
-    }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  not_reached.interrupted = interrupted();
+  not_reached.cases = count - std::min(count, cases.size());
+  not_reached.budget_s = time.budget_s();
+  not_reached.enough_s =
+      elapsed.count() * static_cast<double>(count) / static_cast<double>(std::max<size_t>(cases.size(), 1));
+  if (!jobs.empty() && not_reached.first.empty()) {
+    not_reached.first = case_name(jobs.front(), jobs.front().situations.front());
   }
-  summary["unknown"] = unknown;
-  summary["not_measured"] = not_measured;
-  summary["left_out_of_step"] = left_out;
-  return summary;
+  if (!not_reached.interrupted) {
+    add_not_reached(cases, jobs, fmt::format("not reached within {:.0f} s", time.budget_s()));
+  }
+  return cases;
 }
 
 ExitCode AbBench::exit_code(const std::vector<Row>& rows) const {
   bool conclusive = false;
-  std::optional<FailOn> fail_on;
-  if (!fail_on_.empty()) {
-    fail_on = FailOn::parse(fail_on_);
-  }
+  const std::optional<FailOn> fail_on = this->fail_on();
   for (const Row& row : rows) {
+    if (fail_on.has_value() && Baseline::fails(row, *fail_on)) {
+      return ExitCode::kFinding;
+    }
     if (row.at("against").is_null()) {
       continue;
     }
@@ -202,32 +222,61 @@ ExitCode AbBench::exit_code(const std::vector<Row>& rows) const {
   return conclusive ? ExitCode::kAsHoped : ExitCode::kInconclusive;
 }
 
-Outcome AbBench::run(const GlobalOptions& options) {
-  if (!fail_on_.empty()) {
-    FailOn::parse(fail_on_);  // before minutes are spent
+std::optional<FailOn> AbBench::fail_on() const {
+  if (fail_on_.empty()) {
+    return std::nullopt;
   }
+  const FailOn parsed = FailOn::parse(fail_on_);
+  if (parsed.against == kBaseline && baseline_file_.empty()) {
+    throw UsageError(fmt::format("--fail-on '{}': there is no baseline; name one with --baseline FILE.", fail_on_));
+  }
+  return parsed;
+}
+
+// What is wrong with the options is told before minutes are spent.
+Outcome AbBench::run(const GlobalOptions& options) {
+  fail_on();
+  std::optional<Baseline> baseline;
+  if (!baseline_file_.empty()) {
+    baseline.emplace(baseline_file_, describe_environment(options.seed), force_);
+  }
+  if (instructions_ && threads_ > 1) {
+    throw UsageError("--instructions: they are counted on one thread; leave out --threads.");
+  }
+  const auto counting = instructions_ ? choose_counting(instructions_by_) : CountingMethod::kPerf;
   const ArgumentSource recorded = source();
   const auto ops = selected_operators(recorded);
   const auto start = std::chrono::steady_clock::now();
   const auto warnings = doubtful_conditions();
-  const std::vector<BenchCase> cases = measure(jobs_for(ops, recorded), options);
+  const std::deque<Job> jobs = jobs_for(ops, recorded);
+  NotReached not_reached;
+  const std::vector<BenchCase> cases = measure(jobs, options, not_reached);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   JudgedCases judged = judge(cases, threshold_percent_ / kPercent);
   Outcome outcome;
   outcome.warnings = recorded.warnings();
-  outcome.code = exit_code(judged.rows);
   Report& report = outcome.report;
   report.command = "ab-bench";
   report.fields.assign(std::begin(kBenchFields), std::end(kBenchFields));
   report.table_fields = {"op",    "case",         "arm",           "against", "ns_median",
                          "ratio", "ratio_ci_low", "ratio_ci_high", "verdict"};
-  report.summary = summarize(cases, judged, ops, recorded);
+  report.summary = bench_summary(cases, judged, ops, recorded, not_reached);
   report.summary["warnings"] = warnings;
   report.summary["seconds"] = std::round(elapsed.count() * 10) / 10;
   report.rows = std::move(judged.rows);
   for (const auto& warning : warnings) {
     report.notes.push_back("warning: " + warning);
   }
+  if (not_reached.cases != 0) {
+    report.notes.push_back(not_reached_text(not_reached, count_cases(jobs)));
+  }
+  if (instructions_ && !interrupted()) {
+    add_instructions(report, count_instructions(jobs, counting, worker_command(options), options.quiet), counting);
+  }
+  if (baseline.has_value()) {
+    baseline->compare_with(report);
+  }
+  outcome.code = exit_code(report.rows);
   return outcome;
 }
 

@@ -21,11 +21,8 @@ Outcome Compare::run(const GlobalOptions& /*options*/) {
   const ResultDocument after = read_document(new_file_);
   ComparedRuns compared = compare_runs(before, after);
   const auto unlike = environment_differences(before.environment, after.environment);
-  if (!unlike.empty() && !force_) {
-    throw UsageError(
-        fmt::format("compare: the runs are of unlike environments: {}. Make both in one, or pass --force to compare "
-                    "them all the same.",
-                    fmt::join(unlike, ", ")));
+  if (!force_) {
+    require_like(unlike, "compare");
   }
   Outcome outcome;
   Report& report = outcome.report;

@@ -160,12 +160,37 @@ void bench(const Row& request, const ArgumentSource& source, int out) {
   }
 }
 
+InstructionCounter& counter_for(const Row& settings) {
+  static const std::unique_ptr<InstructionCounter> counter =
+      settings.at("by") == counting_name(CountingMethod::kPerf)
+          ? make_perf_counter()
+          : make_callgrind_counter(settings.at("folder").get<std::string>());
+  return *counter;
+}
+
+// Items are as those of bench().
+void count_instructions(const Row& request, const ArgumentSource& source, uint64_t seed, int out) {
+  at::set_num_threads(1);  // only this thread's instructions are counted
+  const auto op = request.at("op").get<std::string>();
+  for (const auto& item : request.at("situations")) {
+    const auto text = item.get<std::string>();
+    send(out, {{"begin", text}});
+    InstructionCounter& counter = counter_for(request.at("settings"));
+    Row row = text == kStep ? count_step_instructions(source, seed, counter)
+                            : count_call_instructions(source, op, std::stoul(text), seed, counter);
+    row["situation"] = text;
+    send(out, {{"row", std::move(row)}});
+  }
+}
+
 void serve(const Row& request, LazySource& source, uint64_t seed, int out) {
   const auto kind = request.value("kind", "check");
   if (kind == "verify") {
     verify(request, source, seed, out);
   } else if (kind == "bench") {
     bench(request, source.get(), out);
+  } else if (kind == "count") {
+    count_instructions(request, source.get(), seed, out);
   } else if (kind == "stats") {
     count_calls(request, source.get(), seed, out);
   } else {

@@ -14,6 +14,8 @@ namespace flagos::diag {
 // asks for the kernels too; where they can't be recorded the answer is, in a row,
 //   worker: {"end": "no_kernels", "why": text}
 // With "kind": "bench" they are numbers of recorded calls, or "step" for all of them in order, and "settings" says how.
+// With "kind": "count" likewise; "settings" are {"by": "perf"}, or {"by": "callgrind", "folder": for its files}, in a
+// process that is then to run under callgrind_command().
 // The end of IN ends the worker. A worker that dies is replaced, and what it had begun is reported as an error.
 inline constexpr const char* kWorkerFlag = "--worker";
 inline constexpr const char* kNoKernels = "no_kernels";

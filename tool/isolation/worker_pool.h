@@ -17,7 +17,7 @@ namespace flagos::diag {
 struct Job {
   std::string op;
   std::vector<std::string> situations;  // those still to do; of other jobs, their cases or calls
-  std::string kind = "check";           // which of the worker's services: "check", "verify", "stats", "bench"
+  std::string kind = "check";           // which of the worker's services: "check", "verify", "stats", "bench", "count"
   Row settings = nullptr;               // of a bench job to_row(BenchOptions), of a verify job case_settings()
 };
 

@@ -20,17 +20,26 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kWarmUpRuns = 3;
 constexpr size_t kLeastBlocks = 8;
 constexpr size_t kMostBlocks = 2400;
-constexpr size_t kMostFreshRuns = 16;
+constexpr size_t kMostFreshRuns = 512;
+constexpr size_t kMostFreshBytes = size_t{64} << 20U;
 constexpr size_t kMostSamples = 100;  // that a row keeps
 constexpr size_t kQuickResamples = 200;
 constexpr double kLongestSliceNs = 5e5;
 constexpr double kShortestSliceNs = 3e4;
+constexpr double kLaunchNs = 1000;      // no call that launches a kernel is shorter
+constexpr size_t kMostRuns = 100000;    // of calls that launch nothing
+constexpr size_t kCalibrationStep = 4;  // how much longer the next try is
 constexpr int kEmptySlices = 9;
 
 struct Samples {
   std::vector<double> host;
   std::vector<double> device;
 };
+
+// Note [Places of arguments]
+// Where a tensor happens to lie makes a very short call a few percent faster or slower, always the same way in one
+// process. So the arms on flagos tensors take turns with their arguments from block to block, and no arm is bound to
+// a place.
 
 class Bench {
  public:
@@ -58,25 +67,57 @@ class Bench {
   double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   SliceTime slice(size_t arm, size_t runs) {
-    sequences_[arm]->prepare(runs);
+    CallSequence& sequence = *sequences_[sequence_of(arm)];
+    sequence.prepare(runs);
     const double extra = arms_[arm].slowdown * base_ns_;
-    return timer_->time(*sequences_[arm], arms_[arm], runs, extra);
+    return timer_->time(sequence, arms_[arm], runs, extra);
   }
 
-  // As many runs in a row as make a slice long against the clock, the same for all arms, with time for many blocks.
-  void choose_runs() {
-    double slowest = 1;
-    for (size_t arm = 0; arm < arms_.size(); ++arm) {
-      slice(arm, 1);
-      const SliceTime warm = slice(arm, kWarmUpRuns);
-      const SliceTime again = slice(arm, kWarmUpRuns);
-      slowest = std::max({slowest, std::min(warm.host, again.host)});
-      base_ns_ = arms_[arm].redispatch.value_or(false) ? std::min(warm.host, again.host) : base_ns_;
+  // See Note [Places of arguments]; the first arm is native.
+  size_t sequence_of(size_t arm) const {
+    const size_t ours = arms_.size() - 1;
+    return arm == 0 ? 0 : 1 + (arm - 1 + block_) % ours;
+  }
+
+  // Nanoseconds a run, warm: by slices that grow until they are long against the clock.
+  double warm_ns(size_t arm, size_t most) {
+    slice(arm, 1);
+    for (size_t runs = std::min(kWarmUpRuns, most);; runs = std::min(most, runs * kCalibrationStep)) {
+      const double ns = std::min(slice(arm, runs).host, slice(arm, runs).host);
+      if (runs == most || ns * static_cast<double>(runs) >= kShortestSliceNs) {
+        return ns;
+      }
     }
+  }
+
+  size_t most_fresh_runs() const {
+    const size_t bytes = std::max<size_t>(sequences_.front()->bytes_of_fresh_arguments(), 1);
+    return std::clamp<size_t>(kMostFreshBytes / bytes, 1, kMostFreshRuns);
+  }
+
+  // As many runs in a row as make each arm's slice long against the clock, the same for all arms, with time for many
+  // blocks. Calls so short that they launch nothing don't fill a device's queue.
+  void choose_runs() {
+    const bool fresh = sequences_.front()->needs_fresh_arguments();
+    size_t most = fresh ? std::min(most_fresh_runs(), timer_->most_runs()) : timer_->most_runs();
+    double slowest = 1;
+    double fastest = INFINITY;
+    double base = 0;
+    for (size_t arm = 0; arm < arms_.size(); ++arm) {
+      const double ns = std::max(warm_ns(arm, most), 1.0);
+      slowest = std::max(slowest, ns);
+      fastest = std::min(fastest, ns);
+      base = arms_[arm].redispatch.value_or(false) ? ns : base;
+    }
+    base_ns_ = base;
     const double blocks = static_cast<double>(design_.cycle() * arms_.size());
-    const double wanted = std::clamp(options_.budget_s * 1e9 / blocks / 4, kShortestSliceNs, kLongestSliceNs);
-    const size_t most = sequences_.front()->needs_fresh_arguments() ? kMostFreshRuns : timer_->most_runs();
-    runs_ = std::clamp<size_t>(static_cast<size_t>(wanted / slowest), 1, most);
+    const double in_budget = std::clamp(options_.budget_s * 1e9 / blocks / 4, kShortestSliceNs, kLongestSliceNs);
+    const double wanted = fresh ? kShortestSliceNs : in_budget;  // making arguments takes longer than most calls
+    if (slowest < kLaunchNs) {
+      most = fresh ? most_fresh_runs() : kMostRuns;
+    }
+    const double runs = std::max(wanted / slowest, kShortestSliceNs / fastest);
+    runs_ = std::clamp<size_t>(static_cast<size_t>(std::ceil(runs)), 1, most);
   }
 
   double empty_run_ns() {
@@ -99,6 +140,7 @@ class Bench {
         samples_[arm].device.push_back(*time.device);
       }
     }
+    ++block_;
   }
 
   size_t number_of(const char* name) const {
@@ -179,6 +221,7 @@ class Bench {
   std::vector<Samples> samples_;
   Clock::time_point start_ = Clock::now();
   size_t runs_ = 1;
+  size_t block_ = 0;
   double base_ns_ = 0;
   double empty_ns_ = 0;
 };

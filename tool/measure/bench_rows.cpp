@@ -93,21 +93,25 @@ JudgedCases judge(const std::vector<BenchCase>& cases, double threshold) {
   for (const ArmPair& pair : kArmPairs) {
     std::vector<double> p;
     for (const BenchCase& each : cases) {
-      p.push_back(was_measured(each) ? pair_of(each, pair).at("p").get<double>() : 1);
+      if (was_measured(each)) {  // what was not tested is not to be corrected for
+        p.push_back(pair_of(each, pair).at("p").get<double>());
+      }
     }
     adjusted.push_back(holm_adjusted(p));
   }
-  for (size_t i = 0; i < cases.size(); ++i) {
-    judged.rows.push_back(empty_row(cases[i]));
-    if (!was_measured(cases[i])) {
+  size_t tested = 0;
+  for (const BenchCase& each : cases) {
+    judged.rows.push_back(empty_row(each));
+    if (!was_measured(each)) {
       judged.rows.back()["verdict"] = "n/a";
       continue;
     }
-    put_arm(judged.rows.back(), cases[i], "native");
-    const double floor = noise_floor_of_case(cases[i], judged.noise_floor);
+    put_arm(judged.rows.back(), each, "native");
+    const double floor = noise_floor_of_case(each, judged.noise_floor);
     for (size_t pair = 0; pair < std::size(kArmPairs); ++pair) {
-      judged.rows.push_back(judged_row(cases[i], kArmPairs[pair], adjusted[pair][i], floor, threshold));
+      judged.rows.push_back(judged_row(each, kArmPairs[pair], adjusted[pair][tested], floor, threshold));
     }
+    ++tested;
   }
   return judged;
 }

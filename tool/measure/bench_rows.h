@@ -22,6 +22,9 @@ struct BenchCase {
   Row measured;
 };
 
+// A field of BenchCase::measured: the case was left out for want of time, which its note tells.
+inline constexpr const char* kNotReached = "not_reached";
+
 struct JudgedCases {
   std::vector<Row> rows;   // for each case one for native, and one for each pair of arms
   double noise_floor = 0;  // a fraction: 95 of 100 cases have an A/A difference below it; with few cases, all

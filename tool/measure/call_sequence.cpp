@@ -72,6 +72,18 @@ void CallSequence::prepare(size_t times) {
   }
 }
 
+size_t CallSequence::bytes_of_fresh_arguments() const {
+  size_t bytes = 0;
+  for (const size_t call : order_) {
+    if (calls_[call].fresh_arguments) {
+      visit_tensors(on_device_[call].arguments, [&](const at::Tensor& tensor) {
+        bytes += tensor.layout() == at::kStrided ? tensor.storage().nbytes() : 0;
+      });
+    }
+  }
+  return bytes;
+}
+
 const Stack& CallSequence::arguments_for(size_t call) {
   DeviceCall& on_device = on_device_[call];
   return on_device.fresh.empty() ? on_device.arguments : on_device.fresh[on_device.next_fresh++];

@@ -34,6 +34,8 @@ class CallSequence {
   void prepare(size_t times);
   // Whether prepare() does something that takes time and memory with each run.
   bool needs_fresh_arguments() const { return needs_fresh_; }
+  // Of the tensors that it makes for one run.
+  size_t bytes_of_fresh_arguments() const;
 
   // Makes each call once, in order; results are dropped as they come.
   void run();

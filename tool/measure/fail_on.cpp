@@ -14,6 +14,12 @@ namespace {
 constexpr double kPercent = 100;
 
 bool is_pair(const FailOn& wanted) {
+  if (wanted.against.empty()) {
+    return true;
+  }
+  if (wanted.against == kBaseline) {
+    return wanted.arm == "native" || wanted.arm == "off" || wanted.arm == "on";
+  }
   for (const ArmPair& pair : kArmPairs) {
     if (wanted.arm == pair.arm && wanted.against == pair.against) {
       return true;
@@ -39,14 +45,15 @@ FailOn FailOn::parse(std::string_view text) {
     }
   }
   throw UsageError(fmt::format(
-      "--fail-on '{}': the form is 'slower>2%', for on against off, or 'on/native:slower>2%'; pairs are off/native, "
-      "on/native, on/off and aa/on.",
+      "--fail-on '{}': the form is 'slower>2%', for on against off and against the baseline, or 'on/native:slower>2%'; "
+      "pairs are off/native, on/native, on/off, aa/on and, with --baseline, native, off or on /baseline.",
       text));
 }
 
 bool FailOn::met_by(std::string_view row_arm, std::string_view row_against, std::string_view verdict,
                     double ratio) const {
-  return row_arm == arm && row_against == against && verdict == claim_name(Claim::kSlower) && ratio > 1 + fraction;
+  const bool of_pair = against.empty() ? row_against == "off" || row_against == kBaseline : row_against == against;
+  return row_arm == arm && of_pair && verdict == claim_name(Claim::kSlower) && ratio > 1 + fraction;
 }
 
 }  // namespace flagos::diag

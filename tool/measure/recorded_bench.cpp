@@ -2,26 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "flagos/target.h"
 #include "measure/argument_text.h"
+#include "measure/counted_calls.h"
 #include "prediction/operator_facts.h"
 #include "situations/observation.h"
 
 namespace flagos::diag {
 namespace {
 
-HostCall host_call(const ArgumentSource& source, const std::string& op, size_t call, const BenchOptions& options) {
+HostCall host_call(const ArgumentSource& source, const std::string& op, size_t call, uint64_t seed) {
   const auto& calls = source.calls(op);
   if (call >= calls.size()) {
     throw std::runtime_error(fmt::format("there are {} recorded calls", calls.size()));
   }
   const c10::OperatorHandle handle = operator_handle(op);
   MaterializeOptions materialization;
-  materialization.seed = options.seed;
+  materialization.seed = seed;
   return {op, handle, materialize(calls[call], handle, materialization)};
 }
 
@@ -34,22 +37,23 @@ void try_out_on_all(HostCall& call) {
   call.fresh_arguments |= fresh;
 }
 
-}  // namespace
+using Measure = std::function<Row(const std::vector<HostCall>& calls, const std::vector<size_t>& order)>;
 
-Row bench_call(const ArgumentSource& source, const std::string& op, size_t call, const BenchOptions& options) {
+Row measure_call(const ArgumentSource& source, const std::string& op, size_t call, uint64_t seed,
+                 const Measure& measure) {
   Row row = {{"case", ""}};
   try {
-    std::vector<HostCall> calls = {host_call(source, op, call, options)};
+    std::vector<HostCall> calls = {host_call(source, op, call, seed)};
     row["case"] = argument_text(calls.front().arguments);
     try_out_on_all(calls.front());
-    row.update(bench(calls, {0}, options));
+    row.update(measure(calls, {0}));
   } catch (const std::exception& error) {
     row["note"] = call_error_text(error);
   }
   return row;
 }
 
-Row bench_step(const ArgumentSource& source, const BenchOptions& options) {
+Row measure_step(const ArgumentSource& source, uint64_t seed, const Measure& measure) {
   std::vector<HostCall> calls;
   std::vector<size_t> order;
   std::map<std::pair<std::string, size_t>, std::optional<size_t>> places;
@@ -58,7 +62,7 @@ Row bench_step(const ArgumentSource& source, const BenchOptions& options) {
     const auto [place, is_new] = places.try_emplace({op, number}, std::nullopt);
     if (is_new) {
       try {
-        HostCall call = host_call(source, op, number, options);
+        HostCall call = host_call(source, op, number, seed);
         try_out_on_all(call);
         place->second = calls.size();
         calls.push_back(std::move(call));
@@ -72,11 +76,38 @@ Row bench_step(const ArgumentSource& source, const BenchOptions& options) {
   }
   Row row = {{"case", fmt::format("{} calls", order.size())}, {"left_out", left_out}};
   try {
-    row.update(bench(calls, order, options));
+    row.update(measure(calls, order));
   } catch (const std::exception& error) {
     row["note"] = call_error_text(error);
   }
   return row;
+}
+
+Measure bench_with(const BenchOptions& options) {
+  return [&](const auto& calls, const auto& order) { return bench(calls, order, options); };
+}
+
+Measure count_with(InstructionCounter& counter) {
+  return [&](const auto& calls, const auto& order) { return count_instructions(calls, order, counter); };
+}
+
+}  // namespace
+
+Row bench_call(const ArgumentSource& source, const std::string& op, size_t call, const BenchOptions& options) {
+  return measure_call(source, op, call, options.seed, bench_with(options));
+}
+
+Row bench_step(const ArgumentSource& source, const BenchOptions& options) {
+  return measure_step(source, options.seed, bench_with(options));
+}
+
+Row count_call_instructions(const ArgumentSource& source, const std::string& op, size_t call, uint64_t seed,
+                            InstructionCounter& counter) {
+  return measure_call(source, op, call, seed, count_with(counter));
+}
+
+Row count_step_instructions(const ArgumentSource& source, uint64_t seed, InstructionCounter& counter) {
+  return measure_step(source, seed, count_with(counter));
 }
 
 }  // namespace flagos::diag

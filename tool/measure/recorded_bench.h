@@ -1,10 +1,12 @@
-// Benchmarks of recorded calls: one call, or all calls of a trace as they follow each other.
+// Recorded calls measured: one call, or all calls of a trace as they follow each other.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "measure/bench.h"
+#include "measure/instruction_counter.h"
 #include "report/report.h"
 #include "traces/argument_source.h"
 
@@ -19,5 +21,10 @@ Row bench_call(const ArgumentSource& source, const std::string& op, size_t call,
 // The same of the whole trace, a run of which makes each recorded call once, and "left_out": {"aten::x": why}, the
 // calls that can't be repeated here.
 Row bench_step(const ArgumentSource& source, const BenchOptions& options);
+
+// The same with what count_instructions() returns in place of what bench() does.
+Row count_call_instructions(const ArgumentSource& source, const std::string& op, size_t call, uint64_t seed,
+                            InstructionCounter& counter);
+Row count_step_instructions(const ArgumentSource& source, uint64_t seed, InstructionCounter& counter);
 
 }  // namespace flagos::diag

@@ -1,6 +1,7 @@
 #include "report/compared_runs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -109,10 +110,12 @@ size_t cases_of(const ResultDocument& document) {
 
 std::vector<std::string> environment_differences(const Row& before, const Row& after) {
   std::vector<std::string> differences;
-  for (const char* field : {"torch", "target", "devices", "cpu", "compiler"}) {
+  for (const char* field : {"torch", "target", "devices", "cpu", "cpu_threads", "compiler", "build"}) {
     const Row was = field_of(&before, field);
     const Row is = field_of(&after, field);
-    if (was != is) {
+    const bool told = before.contains(field) && after.contains(field);
+    const bool later_field = field == std::string_view("build") || field == std::string_view("cpu_threads");
+    if (was != is && (told || !later_field)) {  // older documents lack some
       const auto text = [](const Row& value) {
         return foreign_text(value.is_string() ? value.get<std::string>() : value.dump(), kShownOfEnvironment);
       };
@@ -120,6 +123,15 @@ std::vector<std::string> environment_differences(const Row& before, const Row& a
     }
   }
   return differences;
+}
+
+void require_like(const std::vector<std::string>& differences, std::string_view what) {
+  if (!differences.empty()) {
+    throw UsageError(fmt::format(
+        "{}: the runs are of unlike environments: {}. Make both in one, or pass --force to compare them all "
+        "the same.",
+        what, fmt::join(differences, ", ")));
+  }
 }
 
 ComparedRuns compare_checks(const ResultDocument& before, const ResultDocument& after) {

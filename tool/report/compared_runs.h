@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/matched_rows.h"
@@ -11,6 +12,9 @@ namespace flagos::diag {
 
 // "torch (2.11.0 against 2.10.0)" for each field of the environment that results depend on and that differs.
 std::vector<std::string> environment_differences(const Row& before, const Row& after);
+
+// Throws UsageError that names the differences and what to do, unless there are none; `what` begins the message.
+void require_like(const std::vector<std::string>& differences, std::string_view what);
 
 // check-op: the rows whose verdict or reason changed: SLOWER left the fast path, FASTER joined it, BROKEN throws or is
 // predicted wrongly where it was not, else CHANGED.

@@ -25,9 +25,8 @@ class CsvWriter final : public Writer {
     for (const Row& row : report.rows) {
       std::vector<std::string> cells;
       for (const auto& field : report.fields) {
-        const auto found = row.find(field);
-        const bool missing = found == row.end() || found->is_null();
-        cells.push_back(missing ? "" : found->is_number() ? found->dump() : cell_text(row, field));
+        const Row value = cell_value(row, field);
+        cells.push_back(value.is_null() ? "" : value.is_number() ? value.dump() : cell_text(row, field));
       }
       write_line(cells, out);
     }

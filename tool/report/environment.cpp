@@ -34,6 +34,14 @@ std::string compiler() {
 #endif
 }
 
+const char* build_kind() {
+#ifdef NDEBUG
+  return "release";
+#else
+  return "debug";
+#endif
+}
+
 }  // namespace
 
 std::string cpu_governor() {
@@ -63,6 +71,7 @@ Row describe_environment(uint64_t seed) {
   Row described = {{"torch", or_null(running_torch_version())},
                    {"library", version()},
                    {"compiler", compiler()},
+                   {"build", build_kind()},
                    {"target", target_name()}};
   if (target_name() == "cuda") {
     const CudaDriver& driver = cuda_driver();

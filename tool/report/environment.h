@@ -8,7 +8,7 @@
 
 namespace flagos::diag {
 
-// torch, library, compiler, target, devices, driver, cpu, governor, seed. What can't be told is null.
+// torch, library, compiler, build, target, devices, driver, cpu, governor, seed. What can't be told is null.
 Row describe_environment(uint64_t seed);
 
 // Version of the torch that runs, as "2.11.0"; of the one this tool was compiled against.

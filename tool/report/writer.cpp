@@ -20,18 +20,30 @@ std::unique_ptr<Writer> make_writer(Format format, const TableStyle& style) {
   return nullptr;
 }
 
+Row cell_value(const Row& row, std::string_view field) {
+  const size_t dot = field.find('.');
+  const auto found = row.find(std::string(field.substr(0, dot)));
+  if (found == row.end()) {
+    return nullptr;
+  }
+  if (dot == std::string_view::npos) {
+    return *found;
+  }
+  return found->is_object() ? cell_value(*found, field.substr(dot + 1)) : Row(nullptr);
+}
+
 std::string cell_text(const Row& row, std::string_view field) {
-  const auto found = row.find(std::string(field));
-  if (found == row.end() || found->is_null()) {
+  const Row value = cell_value(row, field);
+  if (value.is_null()) {
     return "-";
   }
-  if (found->is_boolean()) {
-    return found->get<bool>() ? "yes" : "no";
+  if (value.is_boolean()) {
+    return value.get<bool>() ? "yes" : "no";
   }
-  if (found->is_number_float()) {
-    return fmt::format("{:.4g}", found->get<double>());
+  if (value.is_number_float()) {
+    return fmt::format("{:.4g}", value.get<double>());
   }
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 const std::vector<std::string>& shown_fields(const Report& report) {

@@ -34,7 +34,10 @@ class Writer {
 
 std::unique_ptr<Writer> make_writer(Format format, const TableStyle& style);
 
-// A field as text: "-" for null, yes/no for a bool, four significant digits for a fraction.
+// The value of a field, or of one within an object, "baseline.verdict"; null where there is none.
+Row cell_value(const Row& row, std::string_view field);
+
+// A field, or one within an object, as text: "-" for null, yes/no for a bool, four significant digits for a fraction.
 std::string cell_text(const Row& row, std::string_view field);
 
 // The fields that a table for people shows.

@@ -60,6 +60,12 @@ TEST(BenchRows, SignificanceIsCorrectedForTheNumberOfCases) {
   EXPECT_EQ(on_against_off(judge(cases, kThreshold)), "INCONCLUSIVE");
 }
 
+TEST(BenchRows, WhatWasNotMeasuredIsNotCorrectedFor) {
+  std::vector<BenchCase> cases(10, BenchCase{"mm", 0, {{"case", ""}, {"note", "not reached"}}});
+  cases.insert(cases.begin() + 5, measured_case(1.05, 0.02, 1.0));
+  EXPECT_EQ(on_against_off(judge(cases, kThreshold)), "SLOWER");
+}
+
 TEST(BenchRows, NothingBelowTheNoiseOfTheRunIsClaimed) {
   const JudgedCases judged = judge({measured_case(1.05, 1e-9, 1.0), measured_case(1.2, 1e-9, 1.08)}, kThreshold);
   EXPECT_NEAR(judged.noise_floor, 0.08, 1e-9);

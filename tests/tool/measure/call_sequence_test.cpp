@@ -42,6 +42,16 @@ TEST(CallSequence, RunsMoreOftenThanALayoutCouldBeChanged) {
   }
 }
 
+TEST(CallSequence, TellsHowMuchMemoryFreshArgumentsTake) {
+  std::vector<HostCall> calls = {call_of("aten::unsqueeze_", {at::rand({16}), 0}),
+                                 call_of("aten::add_.Tensor", {at::rand({5}), at::rand({5}), 1})};
+  calls[0].fresh_arguments = true;
+  const size_t once = CallSequence(calls, {0}, c10::Device(c10::kCPU)).bytes_of_fresh_arguments();
+  EXPECT_GE(once, 16 * sizeof(float));  // copies have storages with some bytes to spare
+  EXPECT_EQ(CallSequence(calls, {0, 1, 0}, c10::Device(c10::kCPU)).bytes_of_fresh_arguments(), 2 * once);
+  EXPECT_EQ(CallSequence(calls, {1}, c10::Device(c10::kCPU)).bytes_of_fresh_arguments(), 0U);
+}
+
 TEST(CallSequence, TheHostsArgumentsStayAsTheyAre) {
   const at::Tensor host = at::ones({3});
   std::vector<HostCall> calls = {call_of("aten::add_.Tensor", {host, at::ones({3}), 1})};
@@ -62,6 +72,20 @@ TEST(Bench, MeasuresEveryArmAndPair) {
     EXPECT_GE(pair.at("ratio_ci_high").get<double>(), pair.at("ratio").get<double>());
   }
   EXPECT_GE(row.at("blocks").get<int>(), 8);
+}
+
+TEST(Bench, VeryShortCallsAreTimedInLongBatches) {
+  for (const char* op : {"aten::detach_", "aten::t_"}) {  // the second changes a layout: fresh arguments
+    std::vector<HostCall> calls = {call_of(op, {at::rand({8, 4})})};
+    try_out(calls[0], on_flagos().device());
+    BenchOptions options;
+    options.budget_s = 0.1;
+    const Row row = bench(calls, {0}, options);
+    for (const char* arm : {"native", "off", "on"}) {
+      const double batch = row.at("arms").at(arm).at("ns_median").get<double>() * row.at("runs").get<double>();
+      EXPECT_GT(batch, 1e4) << op << " " << arm << ": " << row.at("runs");  // 20 us less the cost of the arguments
+    }
+  }
 }
 
 TEST(Bench, APlantedSlowdownIsMeasured) {

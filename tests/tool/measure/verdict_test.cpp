@@ -40,6 +40,15 @@ TEST(FailOn, ReadsArmsAndPercent) {
   EXPECT_TRUE(FailOn::parse("on/native:slower>0.5%").met_by("on", "native", "SLOWER", 1.006));
 }
 
+TEST(FailOn, TheBaselineIsAnotherCounterpart) {
+  EXPECT_TRUE(FailOn::parse("slower>2%").met_by("on", kBaseline, "SLOWER", 1.03));
+  EXPECT_FALSE(FailOn::parse("slower>2%").met_by("native", kBaseline, "SLOWER", 1.03)) << "that is the machine";
+  const FailOn off = FailOn::parse("off/baseline:slower>5%");
+  EXPECT_TRUE(off.met_by("off", kBaseline, "SLOWER", 1.06));
+  EXPECT_FALSE(off.met_by("off", "native", "SLOWER", 1.06));
+  EXPECT_THROW(FailOn::parse("aa/baseline:slower>5%"), UsageError);
+}
+
 TEST(FailOn, RefusesOtherFormsAndShowsTheRightOne) {
   for (const char* text : {"", "slower", "slower>2", "faster>2%", "slower>-1%", "on/cpu:slower>2%", "slower>2%x"}) {
     try {
