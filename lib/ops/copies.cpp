@@ -67,9 +67,11 @@ bool copy_is_fast(const Tensor& made, const Tensor& source) {
 
 Tensor copied(const Tensor& source, c10::ScalarType dtype, bool non_blocking) {
   const Kernels& kernels = *g_kernels;
-  Tensor made = kernels.empty_strided.call<Tensor, at::IntArrayRef, at::IntArrayRef, std::optional<c10::ScalarType>,
-                                           std::optional<c10::Layout>, std::optional<c10::Device>, std::optional<bool>>(
-      source.sizes(), source.strides(), dtype, c10::kStrided, source.device(), false);
+  // Symbolic sizes, as the operator's schema has them: a call with plain ones would be boxed.
+  Tensor made =
+      kernels.empty_strided.call<Tensor, c10::SymIntArrayRef, c10::SymIntArrayRef, std::optional<c10::ScalarType>,
+                                 std::optional<c10::Layout>, std::optional<c10::Device>, std::optional<bool>>(
+          source.sym_sizes(), source.sym_strides(), dtype, c10::kStrided, source.device(), false);
   if (C10_LIKELY(copy_is_fast(made, source))) {
     kernels.copy.call<Tensor&, Tensor&, const Tensor&, bool>(made, source, non_blocking);
   } else {

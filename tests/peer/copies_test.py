@@ -9,6 +9,7 @@ import copy
 import io
 import pickle
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -35,6 +36,46 @@ class Copies(Case):
             return y, y.stride(), y.grad_fn is not None
 
         self.check(formats)
+
+    def test_copies_on_the_device(self):
+        def copies(d):
+            whole = randn(4, 6, 2, 2, device=d)
+            results = []
+            for x in (whole, whole.transpose(0, 1), whole[:, ::2], whole[:1].expand(3, 6, 2, 2), whole[:0], whole.sum(),
+                      whole.to(memory_format=torch.channels_last)):  # fmt: skip
+                for y in (x.clone(), x.clone(memory_format=torch.contiguous_format), x.to(torch.bfloat16), x.to(torch.int32),
+                          x.to(torch.float32, copy=True), x.to(torch.complex64)):  # fmt: skip
+                    results += [y, y.stride(), y._version]
+            with torch.inference_mode():
+                frozen = randn(3, device=d)
+                results += [frozen.clone(), frozen.double()]
+            results += [frozen.clone()._version, frozen.double()._version, frozen.clone().requires_grad_().is_leaf]
+            return results
+
+        self.check(copies)
+
+    # What a profiler sees inside clone() and _to_copy() is what it sees natively, and somebody else's kernel for them at
+    # the target is the one that runs: neither may be lost to the fast path's shorter way.
+    def test_copies_are_seen_and_can_be_replaced(self):
+        def names(d):
+            x = randn(3, device=d)
+            x.clone(), x.double()
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+                x.clone(), x.double()
+            return [event.name for event in profile.events() if event.name.startswith("aten::")]
+
+        self.assertEqual(names(DEVICE), names(NATIVE))
+        x = randn(3, device=DEVICE)
+        self.assertTrue(torch.equal(x.clone().cpu(), x.cpu()))
+        library = torch.library.Library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an operator's kernel is overridden, PyTorch warns
+            library.impl("clone", lambda x, *, memory_format=None: torch.full_like(x, 7), NATIVE.upper())
+        try:
+            self.assertEqual(x.clone().tolist(), [7, 7, 7])
+        finally:
+            library._destroy()
+        self.assertTrue(torch.equal(x.clone().cpu(), x.cpu()))
 
     def test_save_load_pickle_deepcopy(self):
         x = torch.arange(6.0, device=DEVICE).view(2, 3)
