@@ -63,7 +63,6 @@ struct Three : CustomOperator<Three, std::vector<T>(const T&, const T&, const T&
     reach(b, false);
     reach(c, false);
     reach_end();
-    // One by one: a braced list that throws half-way leaks what it has (GCC's bug 66139).
     std::vector<T> results;
     results.push_back(a + 1);
     results.push_back(b.alias());
