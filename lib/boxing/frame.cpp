@@ -177,7 +177,7 @@ template <bool Mutated>
 const at::Tensor& Frame::box(const at::Tensor& tensor) {
   c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
   Alias* boxed = nullptr;
-  if (C10_UNLIKELY(!is_boxable(*source) || !bind_at_once(boxed, source, &tensor))) {
+  if (C10_UNLIKELY(!is_boxable_at_once(*source) || !bind_at_once(boxed, source, &tensor))) {
     return box_unusual<Mutated>(tensor);
   }
   if constexpr (Mutated) {
@@ -190,7 +190,7 @@ template const at::Tensor& Frame::box<true>(const at::Tensor& tensor);
 
 const std::optional<at::Tensor>* Frame::boxed(const at::Tensor& tensor, bool mutated) {
   c10::TensorImpl* const source = tensor.unsafeGetTensorImpl();
-  if (C10_UNLIKELY(!is_boxable(*source))) {
+  if (C10_UNLIKELY(!is_boxable_at_once(*source)) && !is_boxable(*source)) {
     return not_boxable(tensor, mutated, nullptr);
   }
   Alias* boxed = nullptr;
