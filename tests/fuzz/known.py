@@ -16,7 +16,10 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("*", "grad_fn", r"\| CppFunction$", "run on the target above autograd (lib/ops/as_target.cpp), so the node is ours"),
     ("composite *out*", "version", "", "resize_output() skips the dispatcher for a tensor that is_cpu(), so that no version counts; CUDA does as flagos"),
     ("composite *out*", "error", "cannot resize variables that require grad", "as for version counters: resize_ is called through autograd"),
+    ("_foreach_*out", "version", "", "as for composites; seen where a list mixes devices, which is an error after the resize"),
     ("*", "backward_error", "is at version", "as for version counters"),
+    *((recurrent, "version", r"grads\.", "the terms of a gradient are added inside the one node, not in the gradient itself")
+      for recurrent in ("lstm.*", "gru.*", "rnn_tanh.*", "rnn_relu.*", "*_cell")),
     ("instance_norm", "is_view", "", "run on the target above autograd; the result is of a node of ours, no view"),
     ("_to_cpu", "device", "", "moves to the CPU, which as the target can not be told from the device"),
     ("_shape_as_tensor", "device", "", "makes its result on the CPU, for CUDA too"),
