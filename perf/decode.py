@@ -9,7 +9,6 @@ memory lies, which processor they got), hence one process; what is left is what 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import random
 import statistics
@@ -17,6 +16,7 @@ import sys
 import time
 
 import torch
+from paired import median_interval
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 ARMS = ("native", "on", "off")
@@ -33,14 +33,6 @@ def make_model(layers: int, target: str) -> Qwen3ForCausalLM:
     torch.manual_seed(0)
     with torch.device(target):
         return Qwen3ForCausalLM(config).to(torch.bfloat16).eval()
-
-
-def median_interval(values: list[float]) -> tuple[float, float, float]:
-    """The median and its 95% interval, without a guess at the distribution."""
-    ordered = sorted(values)
-    n = len(ordered)
-    low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)) - 1)
-    return statistics.median(ordered), ordered[low], ordered[n - 1 - low]
 
 
 def main() -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import random
 import statistics
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from paired import median_interval
 from torch.nn import functional
 
 ROUNDS = 90
@@ -57,14 +57,6 @@ def make_calls(device: str) -> dict[str, Callable[[], object]]:
         "clone": lambda: a.clone(),
         "group_norm": lambda: functional.group_norm(image, 2),
     }
-
-
-def median_interval(values: list[float]) -> tuple[float, float, float]:
-    """The median and its 95% interval, without a guess at the distribution."""
-    ordered = sorted(values)
-    n = len(ordered)
-    low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)) - 1)
-    return statistics.median(ordered), ordered[low], ordered[n - 1 - low]
 
 
 def measure(calls: dict[str, Callable[[], object]], synchronize: Callable[[], None], rounds: int,
