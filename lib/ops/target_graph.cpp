@@ -20,6 +20,7 @@
 #include "boxing/shallow_copy.h"
 #include "device/guard.h"
 #include "device/target_constants.h"
+#include "flagos/target.h"
 
 namespace flagos::ops {
 namespace {
