@@ -21,6 +21,7 @@ namespace flagos {
 namespace {
 
 using testing::CustomOperator;
+using testing::iota;
 using testing::on_flagos;
 using testing::register_custom_operator;
 
