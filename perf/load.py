@@ -67,9 +67,10 @@ FIGURES = {
 
 def process(arm: str, target: str) -> dict[str, float]:
     """What one process measured."""
-    environment = {**os.environ, "FLAGOS_DISABLE": "1" if arm == "native" else "0"}
-    if arm == "flagos":
-        del environment["FLAGOS_DISABLE"]
+    environment = dict(os.environ)
+    environment.pop("FLAGOS_DISABLE", None)
+    if arm == "native":
+        environment["FLAGOS_DISABLE"] = "1"
     done = subprocess.run([sys.executable, "-c", PROCESS, arm, target, str(TENSORS)], env=environment, text=True,
                           capture_output=True, check=False)
     if done.returncode != 0:
