@@ -82,16 +82,20 @@ void retag_as_target(c10::TensorImpl* impl) noexcept {
   device = target().has_index ? c10::Device(target().type, device->index()) : c10::Device(target().type);
 }
 
-C10_NOINLINE bool is_boxable_slow(const c10::TensorImpl& impl, c10::StorageImpl& storage) noexcept {
+C10_NOINLINE bool is_boxable_slow(const c10::TensorImpl& impl) noexcept {
   constexpr uint64_t kWrapped = keys::bits(c10::DispatchKey::Python) | keys::bits(c10::DispatchKey::Functionalize) |
                                 keys::bits(c10::DispatchKey::FuncTorchBatched);
   const uint64_t raw = impl.key_set().raw_repr();
+  auto* const storage = impl.unsafe_storage().unsafeGetStorageImpl();
+  if ((raw & kPrivateUse1Bit) == 0 || (raw & kSpecialLayoutBits) != 0 || storage == nullptr) {
+    return false;
+  }
   if ((raw & keys::bits(c10::DispatchKey::ZeroTensor)) != 0) {
     return true;
   }
-  c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
-  const bool has_memory = data.get() != nullptr || (!storage.sym_nbytes().is_symbolic() && storage.nbytes() == 0);
-  if ((raw & kWrapped) != 0 || storage.device_type() != c10::DeviceType::PrivateUse1 || !has_memory) {
+  c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
+  const bool has_memory = data.get() != nullptr || (!storage->sym_nbytes().is_symbolic() && storage->nbytes() == 0);
+  if ((raw & kWrapped) != 0 || storage->device_type() != c10::DeviceType::PrivateUse1 || !has_memory) {
     return false;
   }
   data.unsafe_set_device(to_target_device(data.device()));

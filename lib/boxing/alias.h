@@ -85,20 +85,22 @@ void retag_as_target(c10::TensorImpl* impl) noexcept;
 // without memory on the target (fake, meta) is left as it is.
 void set_view_device(c10::TensorImpl* view, const c10::TensorImpl& base) noexcept;
 
-// is_boxable() of a tensor whose storage doesn't name the target. One over memory that names flagos, as at::from_blob
-// and DLPack make it, names the target from then on: that memory is the target's. Two threads may do so at once; both
-// write the same.
-bool is_boxable_slow(const c10::TensorImpl& impl, c10::StorageImpl& storage) noexcept;
+// is_boxable() for the usual tensor, whose storage names the target. False: ask is_boxable().
+[[gnu::always_inline]] inline bool is_boxable_at_once(const c10::TensorImpl& impl) noexcept {
+  const uint64_t raw = impl.key_set().raw_repr();
+  const auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
+  return (raw & kPrivateUse1Bit) != 0 && (raw & kSpecialLayoutBits) == 0 && storage != nullptr &&
+         storage->device_type() == target().type;
+}
+
+// is_boxable() for the rest. A flagos tensor over memory that names flagos, as at::from_blob and DLPack make it, names
+// the target from then on: that memory is the target's. Two threads may do so at once; both write the same.
+bool is_boxable_slow(const c10::TensorImpl& impl) noexcept;
 
 // Whether `impl` is a tensor that can be boxed: on flagos, with a storage of the target (a fake, meta, functional or
 // batched tensor has none; a zero tensor's has no memory and says flagos) and of a plain TensorImpl's shape.
 inline bool is_boxable(const c10::TensorImpl& impl) noexcept {
-  const uint64_t raw = impl.key_set().raw_repr();
-  if ((raw & kPrivateUse1Bit) == 0 || (raw & kSpecialLayoutBits) != 0) {
-    return false;
-  }
-  auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
-  return storage != nullptr && (C10_LIKELY(storage->device_type() == target().type) || is_boxable_slow(impl, *storage));
+  return is_boxable_at_once(impl) || is_boxable_slow(impl);
 }
 
 }  // namespace flagos::boxing

@@ -12,14 +12,6 @@
 
 namespace flagos::boxing {
 
-// is_boxable() for the usual tensor, without a call. False: ask is_boxable().
-[[gnu::always_inline]] inline bool is_boxable_at_once(const c10::TensorImpl& impl) noexcept {
-  const uint64_t raw = impl.key_set().raw_repr();
-  const auto* storage = impl.unsafe_storage().unsafeGetStorageImpl();
-  return (raw & kPrivateUse1Bit) != 0 && (raw & kSpecialLayoutBits) == 0 && storage != nullptr &&
-         storage->device_type() == target().type;
-}
-
 // The free alias's storage and version counter are overwritten, not assigned: see Note [Boxed aliases].
 [[gnu::always_inline]] inline void Alias::bind_common(c10::TensorImpl* source, const at::Tensor* caller) noexcept {
   const uint64_t source_keys = (source->*Members::key_set).raw_repr();

@@ -100,10 +100,6 @@ IValue unboxed_value(Frame& frame, const std::vector<IValue>& arguments, IValue&
   return std::move(value);
 }
 
-}  // namespace
-
-namespace {
-
 // Puts the arguments back if the call throws, since every kernel leaves them on the stack then.
 class TakenArguments {
  public:
