@@ -112,23 +112,28 @@ struct StackKernel final : BoxingKernel {
   }
 };
 
+void register_boxed(const c10::OperatorName& name, DispatchKey key) {
+  const auto op = c10::Dispatcher::singleton().findSchema(name);
+  if (op.has_value() && !op->hasKernelForDispatchKey(key)) {
+    OpContext& context = boxed_context(*op);
+    register_kernel(context, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<StackKernel>(context)), key);
+  }
+}
+
 }  // namespace
 
 void register_special_layouts() {
-  auto& dispatcher = c10::Dispatcher::singleton();
   for (const DispatchKey key : kFallbackKeys) {
     if (key == DispatchKey::PrivateUse1) {
       continue;
     }
-    for (const c10::OperatorName& name : dispatcher.getRegistrationsForDispatchKey(target_key(key))) {
-      const auto op = dispatcher.findSchema(name);
-      if (op.has_value() && !op->hasKernelForDispatchKey(key)) {
-        OpContext& context = boxed_context(*op);
-        register_kernel(context, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<StackKernel>(context)),
-                        key);
-      }
+    for (const auto& name : c10::Dispatcher::singleton().getRegistrationsForDispatchKey(target_key(key))) {
+      register_boxed(name, key);
     }
   }
+  // The target has PyTorch's default here, which hands a PrivateUse1 tensor to _copy_from(), for backends without
+  // copy_.
+  register_boxed({"aten::copy_", ""}, DispatchKey::QuantizedPrivateUse1);
 }
 
 void register_fallbacks() {

@@ -31,16 +31,32 @@ using c10::IValue;
 // Operators of aten with a CompositeImplicit kernel that branches on the device type; overloads that a torch version
 // lacks are passed over.
 constexpr std::array kOperators{
-    "lstm.input",       "lstm.data",       "gru.input",  "gru.data",      "rnn_tanh.input",         "rnn_tanh.data",
-    "rnn_relu.input",   "rnn_relu.data",   "lstm_cell",  "gru_cell",      "rnn_tanh_cell",          "rnn_relu_cell",
-    "ctc_loss.IntList", "ctc_loss.Tensor", "batch_norm", "instance_norm", "_batch_norm_impl_index", "grid_sampler",
+    "lstm.input",
+    "lstm.data",
+    "gru.input",
+    "gru.data",
+    "rnn_tanh.input",
+    "rnn_tanh.data",
+    "rnn_relu.input",
+    "rnn_relu.data",
+    "lstm_cell",
+    "gru_cell",
+    "rnn_tanh_cell",
+    "rnn_relu_cell",
+    "ctc_loss.IntList",
+    "ctc_loss.Tensor",
+    "batch_norm",
+    "instance_norm",
+    "_batch_norm_impl_index",
+    "grid_sampler",
     "rms_norm",
+    "_autocast_to_reduced_precision",
+    "_autocast_to_full_precision",
 };
 
 // Ones that only the CPU treats in a way of its own; on CUDA PyTorch's composite does the same as for any device.
 constexpr std::array kOnCpuOnly{
-    "dropout",         "group_norm",  "max_pool1d",         "quantile",
-    "quantile.scalar", "nanquantile", "nanquantile.scalar", "_autocast_to_reduced_precision",
+    "dropout", "group_norm", "max_pool1d", "quantile", "quantile.scalar", "nanquantile", "nanquantile.scalar",
 };
 
 // Operators with a derivative formula that branches on is_cuda(), as evenly_distribute_backward does.

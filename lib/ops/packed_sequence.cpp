@@ -1,6 +1,7 @@
 #include "ops/packed_sequence.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ops/_pack_padded_sequence_native.h>
 
 #include <tuple>
 
@@ -16,7 +17,8 @@ uint32_t g_id = 0;
 std::tuple<at::Tensor, at::Tensor> pack_padded_sequence(const at::Tensor& input, const at::Tensor& lengths,
                                                         bool batch_first) {
   count(thread_state().direct[g_id]);
-  auto [data, batch_sizes] = at::_pack_padded_sequence(boxing::as_target(input), lengths, batch_first);
+  // PyTorch's function itself, which refuses lengths on a device: through the dispatcher those would come back here.
+  auto [data, batch_sizes] = at::native::_pack_padded_sequence(boxing::as_target(input), lengths, batch_first);
   return {boxing::as_flagos(data), batch_sizes};
 }
 

@@ -227,17 +227,24 @@ void TargetGraph::add_leaf(const at::Tensor& leaf, Edge edge) {
 
 at::Tensor TargetGraph::to_target(const at::Tensor& tensor) {
   at::Tensor seen = plain_to_target(tensor);
-  if (is_flagos(tensor) && !seen.is_same(tensor)) {
-    boxing::add_autocast_key(seen);
+  if (!is_flagos(tensor) || seen.is_same(tensor)) {
+    return seen;
   }
-  if (is_flagos(tensor) && !seen.is_same(tensor) && at::GradMode::is_enabled() && tensor.requires_grad()) {
+  boxing::add_autocast_key(seen);
+  if (at::GradMode::is_enabled() && tensor.requires_grad()) {
     seen.set_requires_grad(true);
     add_leaf(seen, torch::autograd::impl::gradient_edge(tensor));
   }
+  shown_.emplace_back(seen, tensor);
   return seen;
 }
 
 at::Tensor TargetGraph::to_flagos(const at::Tensor& result) {
+  for (const auto& [seen, tensor] : shown_) {
+    if (seen.is_same(result)) {
+      return tensor;  // an operator that returns its argument returns the caller's
+    }
+  }
   at::Tensor seen = boxing::as_flagos(result);
   if (!result.defined() || seen.is_same(result) || !at::GradMode::is_enabled() || !result.requires_grad()) {
     return seen;

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace flagos::ops {
@@ -26,7 +27,7 @@ class TargetGraph {
   // The target's view of a flagos tensor; a leaf of the target's graph where the caller's wants a gradient. Any other
   // tensor as it is.
   at::Tensor to_target(const at::Tensor& tensor);
-  // The flagos view of a result, with its history.
+  // The flagos view of a result, with its history; the argument itself where the result is what was made of it.
   at::Tensor to_flagos(const at::Tensor& result);
 
  private:
@@ -34,6 +35,7 @@ class TargetGraph {
   void add_leaf(const at::Tensor& leaf, torch::autograd::Edge edge);
 
   std::shared_ptr<class TargetGraphNode> node_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> shown_;      // the target's view of an argument, and the argument
   std::vector<at::Tensor> leaves_;                            // of the target's graph
   torch::autograd::edge_list next_edges_;                     // of the caller's, one a leaf
   std::unordered_set<const torch::autograd::Node*> earlier_;  // not this graph's to release

@@ -129,7 +129,8 @@ class Run:
         lines += [f"# known, {n} times: {reason}" for reason, n in self.known.most_common()]
         lines += [f"# unusable, {n} times: {what}" for what, n in self.unusable.most_common(10)]
         lines += [f"# the target's own, {n} times: {what}" for what, n in sorted(self.of_target.items())]
-        lines += [f"# {found.times} times: {key[0]}: {key[2]}" for key, found in sorted(self.findings.items(), key=str)]
+        lines += [f"# {found.times} times: {key[0]}: {found.answer['detail']}"
+                  for key, found in sorted(self.findings.items(), key=lambda item: str(item[0]))]
         return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ _DEVICE = r"(?:flagos|privateuseone|privateuse1|cpu|cuda)"
 # What names a device, a backend or an address in an error's text, and what stands in its place.
 _ALIKE = [
     (re.compile(r"\n?Exception raised from.*", re.DOTALL), ""),
+    (re.compile(r"/\S+\.(?:cpp|h):\d+: "), ""),  # where the same check stands
     (re.compile(r"Value: .*", re.DOTALL), ""),  # torch.ops prints the argument, hence its device
     (re.compile(rf"torch\.(?:{_DEVICE}\.)?(\w+)Tensor", re.IGNORECASE), r"\1Type"),
     (re.compile(rf"\b(Sparse|SparseCsr|Quantized|Autograd|NestedTensor)?{_DEVICE}(\w*Type)\b", re.IGNORECASE), r"\1\2"),
