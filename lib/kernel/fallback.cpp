@@ -8,7 +8,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "boxing/thread_state.h"
 #include "device/environment.h"
@@ -33,9 +35,15 @@ void add_keys(DispatchKeySet& keys, const at::Tensor& tensor) {
   }
 }
 
-// The key at which the boxed call would end: the backend's, for the arguments' layout.
-DispatchKey backend_key(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  DispatchKeySet keys;
+// A key of a flagos tensor, and the target's.
+DispatchKey target_key(DispatchKey ours) {
+  return c10::toRuntimePerBackendFunctionalityKey(c10::toFunctionalityKey(ours),
+                                                  c10::toBackendComponent(target().dense_key));
+}
+
+// The key at which the boxed call would end: the backend's, for the arguments' layout. `arrived` is where ours is.
+DispatchKey backend_key(const c10::OperatorHandle& op, const torch::jit::Stack& stack, DispatchKey arrived) {
+  DispatchKeySet keys(target_key(arrived));
   for (auto value = stack.end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size()); value != stack.end();
        ++value) {
     if (value->isTensor()) {
@@ -49,9 +57,6 @@ DispatchKey backend_key(const c10::OperatorHandle& op, const torch::jit::Stack& 
         add_keys(keys, tensor.value_or(at::Tensor()));
       }
     }
-  }
-  if (keys.empty()) {
-    return target().dense_key;
   }
   const uint64_t layouts = keys.raw_repr() & (c10::full_backend_mask | kDenseBit | kSpecialLayoutBits);
   return DispatchKeySet(DispatchKeySet::RAW, layouts).highestPriorityTypeId();
@@ -89,34 +94,33 @@ void run_on_cpu(const OpContext& context, DispatchKey missing, torch::jit::Stack
   call_on_cpu(op, context.mutated_args, stack);
 }
 
-void fallback(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::Stack* stack) {
   const OpContext& context = fallback_context(op);
-  const DispatchKey key = backend_key(op, *stack);
+  const DispatchKey key = backend_key(op, *stack, keys.highestPriorityTypeId());
   if (op.hasComputedKernelForDispatchKey(key)) {
-    call_on_stack(context, *stack);
+    call_on_stack(context, *stack, DispatchKeySet(key));
   } else {
     run_on_cpu(context, key, *stack);
   }
 }
 
-// A key of a flagos tensor of special layout, and the target's.
-DispatchKey target_key(DispatchKey ours) {
-  return c10::toRuntimePerBackendFunctionalityKey(c10::toFunctionalityKey(ours),
-                                                  c10::toBackendComponent(target().dense_key));
-}
-
-struct StackKernel final : BoxingKernel {
-  using BoxingKernel::BoxingKernel;
+class StackKernel final : public BoxingKernel {
+ public:
+  StackKernel(const OpContext& context, DispatchKey key) : BoxingKernel(context), arrived_(target_key(key)) {}
   void operator()(const c10::OperatorHandle& /*op*/, DispatchKeySet /*keys*/, torch::jit::Stack* stack) const {
-    call_on_stack(context_, *stack);
+    call_on_stack(context_, *stack, arrived_);
   }
+
+ private:
+  const DispatchKeySet arrived_;
 };
 
 void register_boxed(const c10::OperatorName& name, DispatchKey key) {
   const auto op = c10::Dispatcher::singleton().findSchema(name);
   if (op.has_value() && !op->hasKernelForDispatchKey(key)) {
     OpContext& context = boxed_context(*op);
-    register_kernel(context, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<StackKernel>(context)), key);
+    auto kernel = std::make_unique<StackKernel>(context, key);
+    register_kernel(context, c10::KernelFunction::makeFromBoxedFunctor(std::move(kernel)), key);
   }
 }
 
@@ -131,9 +135,13 @@ void register_special_layouts() {
       register_boxed(name, key);
     }
   }
-  // The target has PyTorch's default here, which hands a PrivateUse1 tensor to _copy_from(), for backends without
-  // copy_.
-  register_boxed({"aten::copy_", ""}, DispatchKey::QuantizedPrivateUse1);
+  // The target has PyTorch's defaults here. That of copy_ hands a PrivateUse1 tensor to _copy_from(); those of the
+  // views take a quantized result's device from its storage, which names the target.
+  constexpr std::array kQuantized{std::pair{"copy_", ""}, std::pair{"alias", ""}, std::pair{"select", "int"},
+                                  std::pair{"slice", "Tensor"}};
+  for (const auto& [name, overload] : kQuantized) {
+    register_boxed({std::string("aten::") + name, overload}, DispatchKey::QuantizedPrivateUse1);
+  }
 }
 
 void register_fallbacks() {

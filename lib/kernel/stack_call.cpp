@@ -127,13 +127,14 @@ class TakenArguments {
 
 }  // namespace
 
-void call_on_stack(const OpContext& context, torch::jit::Stack& stack) {
+void call_on_stack(const OpContext& context, torch::jit::Stack& stack, c10::DispatchKeySet arrived) {
   const auto& schema = context.handle.schema();
   const size_t count = schema.arguments().size();
   // Sources outlive the frame; `boxed` goes before it, so that an alias that only the stack held is seen as free.
   TakenArguments taken(stack, count);
   std::vector<IValue>& sources = taken.values;
   Frame frame(context.policy.accepts_host_tensors);
+  frame.add_keys(arrived.raw_repr());
   torch::jit::Stack boxed;
   boxed.reserve(std::max(count, schema.returns().size()));
   for (size_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/boxing/OperatorKernel.h>
 #include <ATen/core/stack.h>
+#include <c10/core/DispatchKeySet.h>
 
 #include "kernel/registration.h"
 
@@ -20,7 +21,8 @@ class BoxingKernel : public c10::OperatorKernel {
 
 // Boxes the arguments on top of `stack`, calls the target's kernel (or dispatches in full, as the gate says), and
 // leaves the unboxed results in their place. As for any boxed kernel, `stack` has no defined contents after an
-// exception.
-void call_on_stack(const OpContext& context, torch::jit::Stack& stack);
+// exception. `arrived`: the target's key that stands for the one at which the call arrived, if that says more than the
+// tensors: a factory's comes from its dtype and layout.
+void call_on_stack(const OpContext& context, torch::jit::Stack& stack, c10::DispatchKeySet arrived = {});
 
 }  // namespace flagos::kernel

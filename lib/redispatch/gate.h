@@ -11,7 +11,8 @@
 namespace flagos {
 
 // Note [The gate's rule]
-//   keys     = union of the boxed tensor arguments' key sets; {target Dense} for an op without tensor arguments
+//   keys     = union of the boxed tensor arguments' key sets, and of the target's key for a call that came by a key of
+//              another layout (a sparse or quantized factory); {target Dense} for an op without tensor arguments
 //   eff      = (keys | tls.included) - tls.excluded
 //   eligible = the highest key of eff that the op does not fall through is the target's Dense key
 // This is the dispatcher's own rule, so the fast path is taken iff the full dispatch would run the same kernel next.

@@ -14,6 +14,12 @@ from target_case import DEVICE, NATIVE, NATIVE_BACKWARD, Case, randn
 
 
 class Modules(Case):
+    def test_lengths_of_a_packed_sequence_are_the_hosts(self):
+        lengths = torch.tensor([3, 2])
+        self.check(lambda d: torch._pack_padded_sequence(randn(3, 2, 4, device=d), lengths, False)[0])
+        with self.assertRaisesRegex(RuntimeError, "1D CPU int64 tensor, but got 1D flagos:0 Long"):
+            torch._pack_padded_sequence(randn(3, 2, 4, device="flagos"), lengths.to("flagos"), False)
+
     def test_tied_weights_move_as_one(self):
         first, second = nn.Linear(3, 3), nn.Linear(3, 3)
         second.weight = first.weight
