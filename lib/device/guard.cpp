@@ -1,5 +1,6 @@
 #include "device/guard.h"
 
+#include "device/guard_interface.h"
 #include "device/host_event.h"
 #include "device/target_constants.h"
 #include "flagos/target.h"
@@ -11,7 +12,7 @@ using c10::Device;
 using c10::DeviceIndex;
 using c10::Stream;
 
-class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
+class GuardImpl final : public GuardInterface {
  public:
   c10::DeviceType type() const override { return c10::DeviceType::PrivateUse1; }
   Device exchangeDevice(Device d) const override { return to_flagos_device(theirs().exchangeDevice(inner(d))); }
@@ -49,7 +50,7 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
       theirs().recordDataPtrOnStream(data, inner(s));
     }
   }
-  void* getStreamNativeHandle(const Stream s) const override { return theirs().getStreamNativeHandle(inner(s)); }
+  void* getStreamNativeHandle(const Stream s) const override { return native_handle(theirs(), inner(s)); }
 
   void record(void** event, const Stream& s, const DeviceIndex index, const c10::EventFlag flag) const override {
     if (has_streams()) {

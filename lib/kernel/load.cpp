@@ -5,7 +5,11 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 #include <c10/util/Logging.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/version.h>
 
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include "device/allocator.h"
@@ -38,6 +42,23 @@ namespace {
 
 std::string* g_load_error = nullptr;
 bool g_loaded = false;
+
+// "2.11" for an ABI version, which has the major version in its highest byte and the minor one in the next.
+std::string minor_version(uint64_t abi_version) {
+  return std::to_string(abi_version >> 56) + "." + std::to_string(abi_version >> 48 & 0xff);
+}
+
+// Another minor version of torch lays its objects out differently. A C function tells which one this is, so that
+// asking needs none of them. Python's loader refuses such a library before it is loaded; a program that links it can't.
+void check_torch() {
+  const std::string built = minor_version(TORCH_ABI_VERSION);
+  const std::string running = minor_version(aoti_torch_abi_version());
+  if (built != running) {
+    throw std::runtime_error("flagos: libflagos was built for torch " TORCH_VERSION ", but this process runs torch " +
+                             running + ". Build it again for torch " + running + ", or run the program with torch " +
+                             built + " (its run path and LD_LIBRARY_PATH say where libtorch is).");
+  }
+}
 
 void register_device() {
   c10::register_privateuse1_backend("flagos");
@@ -83,6 +104,7 @@ void load() {
   if (settings.disabled) {
     return;
   }
+  check_torch();
   redispatch_switch::initialise(settings.redispatch_off, settings.log_dispatch);
   device::choose_target(settings.target);
   register_device();

@@ -18,7 +18,7 @@ std::string identity(const CaseInput& input) {
 std::string without_figures(std::string reason) {
   static const std::regex list("\\[[^\\]]*\\]");
   static const std::regex number("[0-9]+");
-  reason = reason.substr(0, reason.find(kFactsBegin));
+  reason.resize(std::min(reason.size(), reason.find(kFactsBegin)));
   return std::regex_replace(std::regex_replace(reason, list, "[]"), number, "#");
 }
 
