@@ -53,6 +53,13 @@ def has_foreign_tensors(call: dict[str, Any]) -> bool:
     return any(call["storages"][t["storage"]]["device"] != "flagos" for t in call["tensors"])
 
 
+def is_without_device(call: dict[str, Any]) -> bool:
+    """Whether it is a factory's call that says nowhere where the result should be: out=None is the overload without out."""
+    names_device = '{"device": "flagos"}' in json.dumps(call["args"])
+    has_out = call["op"].endswith("out") and call["args"][-1] is not None
+    return not names_device and not has_out and (call["op"].endswith("out") or not call["tensors"])
+
+
 def is_composite(name: str) -> bool:
     """Whether autograd sees what the operator calls, and not the operator."""
     def has(key: str) -> bool:
@@ -75,6 +82,6 @@ def reason_of(call: dict[str, Any], kind: str, detail: str) -> str:
     if detail.startswith("on against cpu"):
         if has_foreign_tensors(call) and (kind == "device" or kind.endswith("error") and re.search(_NAMES_DEVICES, detail)):
             return KNOWN_OF_HOST_SCALARS
-        if kind == "device" and not call["tensors"] and '{"device": "flagos"}' not in json.dumps(call["args"]):
+        if kind == "device" and is_without_device(call):
             return "no device is named, so that the CPU is meant"
     return ""
