@@ -10,9 +10,11 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <exception>
+#include <memory>
 #include <queue>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -30,6 +32,15 @@ using torch::autograd::edge_list;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 using Nodes = std::unordered_set<Node*>;
+
+template <class T, class... Args>
+auto make_node(Args&&... args) {
+  if constexpr (std::is_same_v<NodePointer, std::shared_ptr<Node>>) {
+    return std::make_shared<T>(std::forward<Args>(args)...);
+  } else {
+    return c10::make_intrusive<T>(std::forward<Args>(args)...);
+  }
+}
 
 bool is_flagos(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().type() == c10::DeviceType::PrivateUse1;
@@ -88,7 +99,7 @@ class Evaluation {
   // The gradient of each leaf, undefined where none arrived.
   variable_list run(const std::vector<at::Tensor>& leaves) {
     std::unordered_map<Node*, size_t> place;
-    std::vector<std::shared_ptr<Node>> kept;  // a leaf that nothing leads to has no accumulator of its own yet
+    std::vector<NodePointer> kept;  // a leaf that nothing leads to has no accumulator of its own yet
     for (size_t i = 0; i < leaves.size(); ++i) {
       kept.push_back(torch::autograd::impl::grad_accumulator(leaves[i]));
       place[kept.back().get()] = i;
@@ -251,12 +262,13 @@ at::Tensor TargetGraph::to_flagos(const at::Tensor& result) {
   }
   Edge root = torch::autograd::impl::gradient_edge(result);
   if (node_ == nullptr) {
-    node_ = std::make_shared<TargetGraphNode>(root.function->name());
+    node_ = NodePointer(make_node<TargetGraphNode>(root.function->name()));
     node_->set_next_edges(std::move(next_edges_));
-    node_->leaves = std::move(leaves_);
-    node_->earlier = std::move(earlier_);
+    auto& node = static_cast<TargetGraphNode&>(*node_);
+    node.leaves = std::move(leaves_);
+    node.earlier = std::move(earlier_);
   }
-  node_->roots.push_back(std::move(root));
+  static_cast<TargetGraphNode&>(*node_).roots.push_back(std::move(root));
   torch::autograd::set_history(seen, node_);
   return seen;
 }

@@ -5,12 +5,14 @@
 #include <torch/csrc/autograd/edge.h>
 #include <torch/csrc/autograd/function.h>
 
-#include <memory>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 namespace flagos::ops {
+
+// A counted pointer to a node: std::shared_ptr, c10::intrusive_ptr in newer releases of PyTorch.
+using NodePointer = decltype(torch::autograd::Edge::function);
 
 // Note [A target's graph in one node]
 // What a composite records on target tensors is the target's own graph: cuDNN's nodes for an LSTM on CUDA, for one.
@@ -34,7 +36,7 @@ class TargetGraph {
   friend class TargetGraphNode;
   void add_leaf(const at::Tensor& leaf, torch::autograd::Edge edge);
 
-  std::shared_ptr<class TargetGraphNode> node_;
+  NodePointer node_;                                          // a TargetGraphNode
   std::vector<std::pair<at::Tensor, at::Tensor>> shown_;      // the target's view of an argument, and the argument
   std::vector<at::Tensor> leaves_;                            // of the target's graph
   torch::autograd::edge_list next_edges_;                     // of the caller's, one a leaf
