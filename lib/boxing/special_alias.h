@@ -11,10 +11,12 @@ namespace flagos::boxing {
 
 // Note [Special layouts]
 // A sparse tensor is more than sizes and a storage: its TensorImpl subclass holds further tensors. What it holds
-// carries the target's device permanently, as storages do; only the outer TensorImpl says flagos. So the alias is
-// PyTorch's own shallow copy with the target's keys and device, made for the call. It is never fast (another
-// functionality key stands above Dense), so nothing is pooled. After a mutating call the caller's tensor takes over
-// what the alias became.
+// carries the target's device, as storages do; only the outer TensorImpl says flagos. So the alias is PyTorch's own
+// shallow copy with the target's keys and device, made for the call. It is never fast (another functionality key stands
+// above Dense), so nothing is pooled. After a mutating call the caller's tensor takes over what the alias became.
+//
+// The parts of a compressed tensor may say flagos too: PyTorch makes one of what it is given (torch.sparse_csr_tensor,
+// transposes) without asking the dispatcher. So its alias has aliases of them.
 struct SpecialAlias {
   SpecialAlias(const at::Tensor& source, bool mutated, SpecialAlias* next);
 

@@ -135,21 +135,12 @@ void register_special_layouts() {
       register_boxed(name, key);
     }
   }
-  // The target has PyTorch's defaults here, which don't do for a renamed backend. That of copy_ hands a PrivateUse1
-  // tensor to _copy_from(); those of the views take a quantized result's device from its storage, which names the
-  // target; that of transpose makes a compressed tensor of parts that name flagos, against Note [Special layouts].
-  struct Default {
-    const char* name;
-    const char* overload;
-    DispatchKey key;
-  };
-  constexpr std::array kDefaults{Default{"copy_", "", DispatchKey::QuantizedPrivateUse1},
-                                 Default{"alias", "", DispatchKey::QuantizedPrivateUse1},
-                                 Default{"select", "int", DispatchKey::QuantizedPrivateUse1},
-                                 Default{"slice", "Tensor", DispatchKey::QuantizedPrivateUse1},
-                                 Default{"transpose", "int", DispatchKey::SparseCsrPrivateUse1}};
-  for (const auto& [name, overload, key] : kDefaults) {
-    register_boxed({std::string("aten::") + name, overload}, key);
+  // The target has PyTorch's defaults here. That of copy_ hands a PrivateUse1 tensor to _copy_from(); those of the
+  // views take a quantized result's device from its storage, which names the target.
+  constexpr std::array kQuantized{std::pair{"copy_", ""}, std::pair{"alias", ""}, std::pair{"select", "int"},
+                                  std::pair{"slice", "Tensor"}};
+  for (const auto& [name, overload] : kQuantized) {
+    register_boxed({std::string("aten::") + name, overload}, DispatchKey::QuantizedPrivateUse1);
   }
 }
 

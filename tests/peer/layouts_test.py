@@ -1,4 +1,4 @@
-"""Memory formats, strides and sparse tensors.
+"""Memory formats and strides.
 
 Faults that users of PrivateUse1 backends have reported, each kind on flagos against the target itself.
 """
@@ -6,7 +6,6 @@ Faults that users of PrivateUse1 backends have reported, each kind on flagos aga
 from __future__ import annotations
 
 import unittest
-import warnings
 
 import torch
 import torch.nn.functional as F
@@ -71,35 +70,6 @@ class Layouts(Case):
             return y, layer(randn(4, 3, 5, 5, device=d)), layer.running_mean, layer.running_var, layer.num_batches_tracked
 
         self.check(norm)
-
-
-class Sparse(Case):
-    def test_coo(self):
-        def coo(d):
-            dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]], device=d)
-            s = dense.to_sparse()
-            return (s.to_dense(), s.values(), s.indices(), torch.sparse.mm(s, randn(3, 2, device=d)), (s * 2).to_dense(),
-                    (s + s).to_dense(), s.coalesce().to_dense(), torch.sparse.sum(s, 0).to_dense(), s.t().to_dense())
-
-        self.check(coo)
-
-    def test_csr(self):
-        def csr(d):
-            dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]], device=d)
-            s = dense.to_sparse_csr()
-            return s.to_dense(), s.values(), s.crow_indices(), s @ randn(3, 2, device=d)
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.check(csr)
-
-    def test_made_from_parts_and_changed_in_place(self):
-        def parts(d):
-            s = torch.sparse_coo_tensor(torch.tensor([[0, 1]], device=d), torch.tensor([1.0, 2.0], device=d), (3,))
-            s.mul_(3)
-            return s.to_dense(), s.device.type in (d,)
-
-        self.check(parts)
 
 
 if __name__ == "__main__":

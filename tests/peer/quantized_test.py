@@ -5,7 +5,6 @@ A factory's kernel is chosen by the dtype and layout it is asked for, not by ten
 
 from __future__ import annotations
 
-import io
 import itertools
 import unittest
 import warnings
@@ -15,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 import flagos
-from target_case import DEVICE, NATIVE, Case, randn
+from target_case import DEVICE, NATIVE, Case, randn, reloaded
 
 quantized = torch.ops.quantized
 
@@ -27,13 +26,6 @@ def per_tensor(device: str, *shape: int) -> torch.Tensor:
 def per_channel(device: str) -> torch.Tensor:
     scales = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.double).to(device)
     return torch.quantize_per_channel(randn(4, 6, device=device), scales, torch.zeros(4, dtype=torch.long).to(device), 0, torch.qint8)
-
-
-def written(tensor: torch.Tensor) -> io.BytesIO:
-    file = io.BytesIO()
-    torch.save(tensor, file)
-    file.seek(0)
-    return file
 
 
 def described(tensor: torch.Tensor) -> tuple:
@@ -56,8 +48,8 @@ class Quantized(Case):
             "to the host": lambda q: q.cpu(), "back": lambda q: q.cpu().to(q.device), "clone": lambda q: q.clone(),
             "copy_": lambda q: torch.empty_like(q).copy_(q), "from the host": lambda q: torch.empty_like(q).copy_(q.cpu()),
             "to the host's": lambda q: torch.empty_like(q.cpu()).copy_(q),
-            "load": lambda q: torch.load(written(q), weights_only=False),
-            "to the host by load": lambda q: torch.load(written(q), map_location="cpu", weights_only=False),
+            "load": lambda q: reloaded(q, weights_only=False),
+            "to the host by load": lambda q: reloaded(q, map_location="cpu", weights_only=False),
             "slice": lambda q: q[1:3], "rows": lambda q: q.unbind(1)[0] if q.qscheme() == torch.per_tensor_affine else q[1:3], "alias": torch.ops.aten.alias, "split": lambda q: q.split(2)[1],
             "view": lambda q: q.view(4, 2, 3), "parameter": lambda q: torch.nn.Parameter(q, False),
         })

@@ -5,6 +5,7 @@ FLAGOS_TARGET chooses the target.
 
 from __future__ import annotations
 
+import io
 import unittest
 from typing import Any, Callable
 
@@ -63,3 +64,11 @@ def randn(*shape: int, device: str, dtype: torch.dtype = torch.float32, seed: in
     """The same noise on every device."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=dtype).to(device)
+
+
+def reloaded(tensor: torch.Tensor, **options: Any) -> torch.Tensor:
+    """What torch.load(**options) makes of what torch.save wrote."""
+    file = io.BytesIO()
+    torch.save(tensor, file)
+    file.seek(0)
+    return torch.load(file, **options)
