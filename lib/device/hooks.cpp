@@ -1,6 +1,7 @@
 #include "device/hooks.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include "device/generator.h"
@@ -15,13 +16,19 @@ namespace {
 using c10::Device;
 using c10::DeviceIndex;
 
+// With a CUDA device in the machine, PyTorch's own functions take pinned memory from CUDA whatever the accelerator is
+// (GetCPUAllocatorMaybePinned in aten/src/ATen/EmptyTensor.cpp), on the CPU target too. CUDA is asked only when it has
+// given some: the question makes a context on the device.
+bool is_pinned_by_cuda(const void* data) {
+  const auto& cuda = at::detail::getCUDAHooks();
+  return cuda.hasCUDA() && at::getHostAllocator(c10::DeviceType::CUDA)->get_stats().allocations.current > 0 &&
+         cuda.isPinnedPtr(data);
+}
+
 class Hooks final : public at::PrivateUse1HooksInterface {
  public:
-  void init() const override {
-    if (!on_cpu()) {
-      at::globalContext().lazyInitDevice(target().type);
-    }
-  }
+  // Nothing: flagos counts as initialised once it is loaded (see load.cpp). What needs the target initialises that.
+  void init() const override {}
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(DeviceIndex index) const override {
@@ -42,13 +49,14 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   at::Generator getNewGenerator(DeviceIndex index = -1) const override { return new_generator(index); }
 
   Device getDeviceFromPtr(void* data) const override {
-    return on_cpu() ? flagos(0) : to_flagos_device(theirs().getDeviceFromPtr(data));
+    return on_cpu() ? flagos(0) : to_flagos_device(at::globalContext().getDeviceFromPtr(data, target().type));
   }
   bool isPinnedPtr(const void* data) const override {
-    return on_cpu() ? is_pinned_host(data) : theirs().isPinnedPtr(data);
+    return on_cpu() ? is_pinned_host(data) || is_pinned_by_cuda(data)
+                    : at::globalContext().isPinnedPtr(data, target().type);
   }
   at::Allocator* getPinnedMemoryAllocator() const override {
-    return on_cpu() ? pinned_host_allocator() : theirs().getPinnedMemoryAllocator();
+    return on_cpu() ? pinned_host_allocator() : at::globalContext().getPinnedMemoryAllocator(target().type);
   }
   // Storages carry the target's device, so PyTorch resizes them itself; this is for one that carries flagos.
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {

@@ -1,4 +1,5 @@
 // What happens when the library is loaded: settings, target, device, kernels.
+#include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/Allocator.h>
@@ -66,6 +67,8 @@ void register_device() {
   at::RegisterPrivateUse1HooksInterface(device::hooks());
   c10::SetAllocator(c10::DeviceType::PrivateUse1, device::allocator());
   device::register_profiler();
+  // Boxed calls initialise the target, not flagos; and what PyTorch thinks is not initialised has no pinned memory.
+  at::globalContext().lazyInitDevice(c10::DeviceType::PrivateUse1);
 }
 
 // Whether autograd records what the operator's composite calls, and not the operator: avg_pool1d.out and its kin, whose

@@ -13,7 +13,7 @@
 namespace flagos::ops {
 namespace {
 
-uint32_t g_id = 0;
+uint32_t g_zero_id = 0;
 
 // Gives null for any size, on one device.
 class NoMemory final : public c10::Allocator {
@@ -31,7 +31,7 @@ class NoMemory final : public c10::Allocator {
 at::Tensor efficient_zero_tensor(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype,
                                  std::optional<at::Layout> /*layout*/, std::optional<at::Device> device,
                                  std::optional<bool> /*pin_memory*/) {
-  count(thread_state().direct[g_id]);
+  count(thread_state().direct[g_zero_id]);
   at::Device on = device.value_or(at::Device(at::kPrivateUse1));
   if (!on.has_index()) {
     on = device::guard()->getDevice();
@@ -47,7 +47,7 @@ at::Tensor efficient_zero_tensor(c10::SymIntArrayRef size, std::optional<at::Sca
 void register_zero_tensor() {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::_efficientzerotensor", "");
   const auto& context = kernel::add_context(op, KernelKind::kView);
-  g_id = context.id;
+  g_zero_id = context.id;
   kernel::register_kernel(context, c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(efficient_zero_tensor)));
 }
 

@@ -26,6 +26,7 @@ def _autoload() -> None:
 
 _error: Exception | None = None
 
+from flagos import routes  # noqa: E402
 from flagos._explain import Verdict, explain  # noqa: E402
 from flagos._library import disabled, target  # noqa: E402
 from flagos._redispatch import redispatch, redispatch_enabled, set_redispatch_enabled  # noqa: E402
@@ -41,6 +42,7 @@ __all__ = [
     "redispatch",
     "redispatch_enabled",
     "reset_stats",
+    "routes",
     "set_redispatch_enabled",
     "stats",
     "target",

@@ -17,15 +17,20 @@ _TORCH_MARK = b"flagos-built-for-torch="  # in the file; see lib/kernel/c_api.cp
 
 # The library's C functions: the types of their arguments and of their result. A string to be freed is a void*.
 _FUNCTIONS: dict[str, tuple[list[Any], Any]] = {
+    "flagos_clear_routes": ([], ctypes.c_void_p),
     "flagos_free": ([ctypes.c_void_p], None),
     "flagos_kernel_kind": ([ctypes.c_char_p], ctypes.c_char_p),
     "flagos_load_error": ([], ctypes.c_char_p),
+    "flagos_load_routes": ([ctypes.c_char_p], ctypes.c_void_p),
     "flagos_reason_help": ([ctypes.c_char_p], ctypes.c_char_p),
     "flagos_redispatch_enabled": ([], ctypes.c_int),
     "flagos_redispatch_guard_begin": ([ctypes.c_int], ctypes.c_void_p),
     "flagos_redispatch_guard_end": ([ctypes.c_void_p], None),
+    "flagos_register_backend": ([ctypes.c_char_p, ctypes.c_char_p], ctypes.c_void_p),
     "flagos_reset_stats": ([], None),
+    "flagos_routes_json": ([], ctypes.c_void_p),
     "flagos_set_redispatch": ([ctypes.c_int], None),
+    "flagos_set_route": ([ctypes.c_char_p, ctypes.c_char_p], ctypes.c_void_p),
     "flagos_stats_json": ([ctypes.c_int], ctypes.c_void_p),
     "flagos_target_name": ([], ctypes.c_char_p),
     "flagos_version": ([], ctypes.c_char_p),

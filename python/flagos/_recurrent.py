@@ -38,7 +38,6 @@ def on_flagos(stock: Flatten) -> Flatten:
     return flatten_parameters
 
 
-def register(target: str) -> None:
+def register() -> None:
     """Once, for a target that may have cuDNN."""
-    if target == "cuda":
-        setattr(RNNBase, "flatten_parameters", on_flagos(RNNBase.flatten_parameters))
+    setattr(RNNBase, "flatten_parameters", on_flagos(RNNBase.flatten_parameters))

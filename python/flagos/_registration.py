@@ -46,13 +46,24 @@ def _register_compiler() -> None:
     after_import("torch._inductor.compile_fx", _inductor.install)
 
 
+def _mend_device_checks() -> None:
+    """Where PyTorch's Python asks for a device type by name, and has no registry."""
+    from flagos import _checkpoint, _jiterator, _nested, _recurrent
+
+    after_import("torch.distributed.checkpoint.filesystem", _checkpoint.register)
+    if target() == "cuda":
+        after_import("torch.nested._internal.sdpa", _nested.register)
+        _recurrent.register()
+        _jiterator.register()
+
+
 def register() -> None:
     """Loads the library and registers `torch.flagos`. May be called any number of times."""
     _check_name_is_free()
     library()
     # PyTorch keeps the name a second time for Python, because TorchScript can't call the C++ query.
     setattr(backend_registration, "_privateuse1_backend_name", _NAME)
-    from flagos import _recurrent, device, distributed, storage
+    from flagos import device, distributed, storage
 
     registered = getattr(torch, _NAME, None)
     if isinstance(registered, Unavailable):
@@ -61,7 +72,7 @@ def register() -> None:
         torch._register_device_module(_NAME, device)  # type: ignore[no-untyped-call]
         storage.register()
         distributed.register()
-        _recurrent.register(target())
+        _mend_device_checks()
         _register_compiler()
     _generate_methods()
 

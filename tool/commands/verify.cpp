@@ -27,7 +27,6 @@ namespace {
 
 constexpr double kShrinkSeconds = 10;
 constexpr double kShrinkSecondsOfAll = 4;
-constexpr size_t kCallsOfAll = 2;  // of each operator with --all, which must end within minutes
 
 std::vector<std::string> variant_names() {
   std::vector<std::string> names;
@@ -41,7 +40,7 @@ std::vector<std::string> variant_names() {
 
 CLI::App* Verify::add_to(CLI::App& app) {
   CLI::App* command = app.add_subcommand("verify", "Are results the same with the fast path, without, and natively");
-  auto* trace = choice_.add_operators(*command, "Every operator with recorded calls, the first two calls of each");
+  auto* trace = choice_.add_operators(*command, "Every operator with recorded calls");
   command->add_option("--case", cases_, fmt::format("Only these, comma-separated: {}", fmt::join(variant_names(), " ")))
       ->delimiter(',')
       ->check(CLI::IsMember(variant_names()))
@@ -74,9 +73,9 @@ CLI::App* Verify::add_to(CLI::App& app) {
 // An item of a job is "CALL:CASE".
 std::deque<Job> Verify::jobs_for(const std::vector<std::string>& ops, const ArgumentSource& source) const {
   std::deque<Job> jobs;
-  const size_t most = choice_.all() ? kCallsOfAll : std::numeric_limits<size_t>::max();
+  constexpr size_t kEvery = std::numeric_limits<size_t>::max();
   for (const auto& op : ops) {
-    const CallRange range = args_.empty() ? choice_.calls(source.calls(op).size(), most) : CallRange{0, 1};
+    const CallRange range = args_.empty() ? choice_.calls(source.calls(op).size(), kEvery) : CallRange{0, 1};
     Job job{op, {}, "verify", Row::object()};
     if (!args_.empty()) {
       job.settings = case_settings(given_case(op, Variant::kAsRecorded));

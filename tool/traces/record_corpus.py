@@ -85,6 +85,7 @@ def _complete(found: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
     import torch
 
     from corpus_derive import derived_candidates, dispatcher_schemas, without_overwritten_ranges
+    from corpus_layouts import first_of_each, layout_candidates
     from corpus_records import choose
 
     torch.set_num_threads(1)  # a forked child can't use its parent's thread pool
@@ -97,6 +98,9 @@ def _complete(found: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
     for record in _tried(list(derived_candidates(chosen)), deadly):
         derived.setdefault(record.op, []).append(record)
     chosen |= {op: choose(records, DERIVED_AN_OVERLOAD) for op, records in derived.items()}
+    layouts = list(layout_candidates(chosen))
+    for record in first_of_each(layouts, _tried([record for _, record in layouts], deadly)):
+        chosen[record.op].append(record)
     schemas = dispatcher_schemas()
     chosen = {op: [without_overwritten_ranges(r, schemas[op]) for r in records] for op, records in chosen.items()}
     if deadly:

@@ -272,8 +272,8 @@ Row Verifier::mismatch(std::vector<Ran> arms, std::vector<Pair> pairs, const Sta
   }
   std::vector<Row> rows = rows_of(arms, pairs);
   const bool other_kernels = std::any_of(rows.begin(), rows.end(), has_other_kernels);
-  const bool by_name = !further.named.empty() && !unlike.empty() && rounding && further.repeats.steady &&
-                       !other_kernels && !arms.at(kNative).arm.device.is_cpu();
+  const bool by_name =
+      !further.named.empty() && !unlike.empty() && rounding && !other_kernels && !arms.at(kNative).arm.device.is_cpu();
   if (further.repeats.nondeterministic || by_name) {
     if (unlike.empty()) {  // only kernels differed at first
       unlike.push_back(differing("native", "native_again", Difference{further.repeats.facts, {}, ""}));
