@@ -56,8 +56,11 @@ struct Kernels {
 // Null until shorten_copies(); never destroyed: kernels may run while the process exits.
 const Kernels* g_kernels = nullptr;
 
+// As the dispatcher asks it, from what the thread has cached: at::hasCallbacks() locks a mutex of the whole process.
+bool is_watched() { return at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value(); }
+
 bool is_plain_source(const Tensor& source) {
-  return source.unsafeGetTensorImpl()->is_non_overlapping_and_dense() && !at::hasCallbacks();
+  return source.unsafeGetTensorImpl()->is_non_overlapping_and_dense() && !is_watched();
 }
 
 // Whether the dispatcher would hand copy_() of `source` to `made` to the target's kernel.

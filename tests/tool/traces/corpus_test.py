@@ -46,8 +46,17 @@ class CorpusTest(unittest.TestCase):
             self.assertIn(f"aten::{op}", self.calls)
 
     def test_has_few_calls_an_overload(self) -> None:
-        self.assertLessEqual(max(self.calls.values()), 4)
+        self.assertLessEqual(max(self.calls.values()), 4 + 7)  # five sparse layouts, two quantized dtypes
+        self.assertLess(sum(self.calls.values()), 4 * len(self.calls))
         self.assertLess(CORPUS.stat().st_size, 15e6)
+
+    def test_factories_are_asked_for_sparse_layouts_and_quantized_dtypes(self) -> None:
+        asked = collections.defaultdict(set)  # by operator: the first numbers after the size: dtype and layout
+        for node in self.nodes:
+            asked[schema_of(node).partition("(")[0]].add(tuple(map(str, node["inputs"]["values"][1:3])))
+        self.assertTrue({("6", "1"), ("<None>", "1")} & asked["aten::zeros"])  # sparse_coo
+        self.assertTrue({("6", "2"), ("<None>", "2")} & asked["aten::empty.memory_format"])  # sparse_csr
+        self.assertTrue(any(dtype == "13" for dtype, _ in asked["aten::empty.memory_format"]))  # quint8
 
     def test_no_call_needs_much_memory(self) -> None:
         for node in self.nodes:
