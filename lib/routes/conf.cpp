@@ -1,20 +1,20 @@
 #include "routes/conf.h"
 
 #include <c10/util/Exception.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <system_error>
 
 #include "device/environment.h"
 
 namespace flagos::routing {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr size_t kMaxLine = 4096;             // bytes
 constexpr size_t kMaxFile = size_t{1} << 20;  // bytes
@@ -24,13 +24,27 @@ constexpr size_t kMaxShownPath = 512;         // bytes
 constexpr std::string_view kInclude = "include";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-std::string shown(const fs::path& file) { return printable(file.native(), kMaxShownPath); }
+std::string shown(const std::string& file) { return printable(file, kMaxShownPath); }
+
+// Note [No std::filesystem]
+// libtorch_cpu exports a copy of the compiler's that built it. References of this library may be bound to that one,
+// whose objects can be other than those that this compiler's inline functions know: a crash (GCC 13 against PyTorch's
+// wheel).
+
+std::string cause(int error) { return std::generic_category().message(error); }
+
+// `name` as a file that lies in `beside`'s folder names it.
+std::string relative_to(const std::string& beside, std::string_view name) {
+  const size_t slash = beside.rfind('/');
+  return name.starts_with('/') || slash == std::string::npos ? std::string(name)
+                                                             : beside.substr(0, slash + 1) + std::string(name);
+}
 
 class Reader {
  public:
   // `from` is the line that includes the file; for the first one, what names it, or "".
-  void read(const fs::path& file, const std::string& from) {
-    const fs::path real = real_path(file, from);
+  void read(const std::string& file, const std::string& from) {
+    const std::string real = real_path(file, from);
     enter(file, real, from);
     std::string content = whole(file, from);
     std::string_view rest = content;
@@ -52,21 +66,20 @@ class Reader {
     TORCH_CHECK(false, "flagos: ", from.empty() ? "route file " : from + ": route file ", what);
   }
 
-  static fs::path real_path(const fs::path& file, const std::string& from) {
-    std::error_code error;
-    fs::path real = fs::canonical(file, error);
-    // Anything else might never end: a pipe, /dev/zero.
-    const bool regular = !error && fs::is_regular_file(real, error);
-    if (error) {
-      fail(from, c10::str(shown(file), " can't be read: ", error.message(), "."));
+  static std::string real_path(const std::string& file, const std::string& from) {
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(file.c_str(), nullptr), &std::free);
+    struct stat about {};
+    if (real == nullptr || stat(real.get(), &about) != 0) {
+      const int error = errno;
+      fail(from, shown(file) + " can't be read: " + cause(error) + ".");
     }
-    if (!regular) {
+    if (!S_ISREG(about.st_mode)) {  // anything else might never end: a pipe, /dev/zero
       fail(from, shown(file) + " is no regular file.");
     }
-    return real;
+    return real.get();
   }
 
-  void enter(const fs::path& file, const fs::path& real, const std::string& from) {
+  void enter(const std::string& file, const std::string& real, const std::string& from) {
     if (std::find(open_.begin(), open_.end(), real) != open_.end()) {
       fail(from, shown(file) + " includes itself, directly or through the files that it includes.");
     }
@@ -79,11 +92,11 @@ class Reader {
     open_.push_back(real);
   }
 
-  static std::string whole(const fs::path& file, const std::string& from) {
+  static std::string whole(const std::string& file, const std::string& from) {
     std::ifstream in(file, std::ios::binary);
     if (!in.is_open()) {
-      const int cause = errno;
-      fail(from, c10::str(shown(file), " can't be read: ", std::generic_category().message(cause), "."));
+      const int error = errno;
+      fail(from, shown(file) + " can't be read: " + cause(error) + ".");
     }
     std::string content;
     std::array<char, 4096> chunk{};
@@ -100,7 +113,7 @@ class Reader {
     return content;
   }
 
-  void take_line(std::string_view line, const fs::path& file, const std::string& where) {
+  void take_line(std::string_view line, const std::string& file, const std::string& where) {
     TORCH_CHECK(line.size() <= kMaxLine, "flagos: ", where, ": a line of ", line.size(), " bytes; at most ", kMaxLine,
                 " are read.");
     // The system's calls would take the text before it for the whole name of a file.
@@ -113,7 +126,7 @@ class Reader {
       const std::string_view name = trimmed(line.substr(kInclude.size()));
       const bool separate = name.size() < line.size() - kInclude.size();
       if (separate && !name.starts_with('=')) {
-        read(file.parent_path() / fs::path(name), where);
+        read(relative_to(file, name), where);
         return;
       }
     }
@@ -125,7 +138,7 @@ class Reader {
     orders_.push_back({std::string(op), std::string(backend), where});
   }
 
-  std::vector<fs::path> open_;  // the file being read, and those that include it
+  std::vector<std::string> open_;  // the file being read, and those that include it
   size_t files_ = 0;
   std::vector<Order> orders_;
 };
@@ -138,7 +151,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-std::vector<Order> read_conf(const std::filesystem::path& file, const std::string& from) {
+std::vector<Order> read_conf(const std::string& file, const std::string& from) {
   Reader reader;
   reader.read(file, from);
   return reader.take_orders();

@@ -1,7 +1,6 @@
 // Route files: lines `op = backend`, `#` comments, `include other.conf`.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +18,7 @@ struct Order {
 // a file that can't be read, is no regular file or too large, an overlong line, and includes that are nested too deep
 // or in a circle. `from`, the variable that
 // names the file or "", begins the message when it is the file itself that can't be read. Any thread.
-std::vector<Order> read_conf(const std::filesystem::path& file, const std::string& from = "");
+std::vector<Order> read_conf(const std::string& file, const std::string& from = "");
 
 // `text` without blanks at its ends.
 std::string_view trimmed(std::string_view text);

@@ -78,12 +78,32 @@ TEST(WorkerPool, ASlowOrFailedStartCostsNothing) {
   EXPECT_EQ(verdicts, (Verdicts{{"good one", "fast"}}));
 }
 
+// A device may be out of memory for a while: starts that fail later are repeated after pauses, and cost nothing.
+TEST(WorkerPool, FailedStartsAfterAnAnswerAreRepeatedAfterPauses) {
+  const auto mark = std::filesystem::temp_directory_path() / ("flagos-later-" + std::to_string(getpid()));
+  const std::string starts = mark.string();  // a line for each start; the second, third and fourth fail
+  const std::string script = "echo >> " + starts + "; n=$(wc -l < " + starts +
+                             "); if [ $n -gt 1 ] && [ $n -lt 5 ]; then exit 2; fi\n" + kScript;
+  Verdicts verdicts;
+  const auto begin = std::chrono::steady_clock::now();
+  WorkerPool({{"/bin/sh", "-c", script}, 0, "", false}, 1, 20s)
+      .run(
+          {{"die", {"two"}}, {"good", {"one"}}},
+          [&](const std::string& op, const Row& row) {
+            verdicts[op + " " + row.at("situation").get<std::string>()] = row.at("verdict").get<std::string>();
+          },
+          [](const std::string& /*op*/) {});
+  std::filesystem::remove(mark);
+  EXPECT_EQ(verdicts, (Verdicts{{"die two", "error"}, {"good one", "fast"}}));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 6s);  // 1, 2 and 4, less what the polls are early
+}
+
 TEST(WorkerPool, WorkersThatNeverAnswerAreNotStartedForEver) {
   const WorkerCommand command{{"/bin/sh", "-c", "exit 2"}, 0, "", false};
   EXPECT_THROW(WorkerPool(command, 2, 20s)
                    .run(
                        {{"op", {"one"}}}, [](auto&, auto) {}, [](auto&) {}),
-               std::runtime_error);
+               NoWorkers);
 }
 
 }  // namespace

@@ -122,25 +122,38 @@ CaseInput Verify::given_case(const std::string& op, Variant variant) const {
   }
 }
 
-Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const GlobalOptions& options) const {
+Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const GlobalOptions& options,
+                                       std::string& stopped) const {
   CasesByOperator cases;
+  size_t done = 0;
   Progress progress("verify", jobs.size(), options.quiet);
   const WorkerCommand command{{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose};
   // See Note [One CUPTI client].
-  WorkerPool(command, kernels_ ? 1 : WorkerPool::default_size(), kVerifyPatience)
-      .run(
-          jobs,
-          [&](const std::string& op, Row row) {
-            if (row.contains("end") && row.at("end") == kNoKernels) {
-              throw UsageError("verify --kernels: " + row.at("why").get<std::string>());
-            }
-            const auto item = row.at("situation").get<std::string>();
-            Row found = case_of_answer(std::move(row));
-            found["call"] = std::stoi(item);
-            found["case"] = item.substr(item.find(':') + 1);
-            cases[op].push_back(std::move(found));
-          },
-          [&](const std::string& op) { progress.advance(without_aten(op)); });
+  WorkerPool pool(command, kernels_ ? 1 : WorkerPool::default_size(), kVerifyPatience);
+  try {
+    pool.run(
+        jobs,
+        [&](const std::string& op, Row row) {
+          if (row.contains("end") && row.at("end") == kNoKernels) {
+            throw UsageError("verify --kernels: " + row.at("why").get<std::string>());
+          }
+          const auto item = row.at("situation").get<std::string>();
+          Row found = case_of_answer(std::move(row));
+          found["call"] = std::stoi(item);
+          found["case"] = item.substr(item.find(':') + 1);
+          cases[op].push_back(std::move(found));
+        },
+        [&](const std::string& op) {
+          ++done;
+          progress.advance(without_aten(op));
+        });
+  } catch (const NoWorkers& error) {
+    if (cases.empty()) {
+      throw;
+    }
+    stopped = fmt::format("{} of {} operators were not verified to the end: {}", jobs.size() - done, jobs.size(),
+                          error.what());
+  }
   return cases;
 }
 
@@ -213,14 +226,15 @@ Outcome Verify::run(const GlobalOptions& options) {
   check_kernels_option();
   verbose_ = options.verbose;
   const auto start = std::chrono::steady_clock::now();
-  CasesByOperator found = verify(jobs_for(ops, source), options);
+  std::string stopped;
+  CasesByOperator found = verify(jobs_for(ops, source), options, stopped);
   for (auto& [op, of_op] : found) {
     for (Row& each : of_op) {
       each["reproduce"] = reproduce(op, each, options.seed);
       each["shrunk"] = nullptr;
     }
   }
-  if (!no_shrink_ && !kernels_ && args_.empty()) {
+  if (!no_shrink_ && !kernels_ && args_.empty() && stopped.empty()) {
     shrink(found, source, options);
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -247,6 +261,10 @@ Outcome Verify::run(const GlobalOptions& options) {
   }
   report.summary["seconds"] = std::round(elapsed.count() * 10) / 10;
   outcome.code = verify_exit_code(report.summary);
+  if (!stopped.empty()) {
+    outcome.warnings.push_back(stopped);
+    outcome.code = outcome.code == ExitCode::kAsHoped ? ExitCode::kInconclusive : outcome.code;
+  }
   return outcome;
 }
 

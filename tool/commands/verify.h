@@ -25,7 +25,8 @@ class Verify final : public Command {
   void check_kernels_option() const;
   CaseInput given_case(const std::string& op, Variant variant) const;
   std::deque<Job> jobs_for(const std::vector<std::string>& ops, const ArgumentSource& source) const;
-  CasesByOperator verify(const std::deque<Job>& jobs, const GlobalOptions& options) const;
+  // What there is when workers can't be started any more; `stopped` says so then.
+  CasesByOperator verify(const std::deque<Job>& jobs, const GlobalOptions& options, std::string& stopped) const;
   void shrink(CasesByOperator& cases, const ArgumentSource& source, const GlobalOptions& options) const;
   std::string reproduce(const std::string& op, const Row& found, uint64_t seed) const;
   void add_rows(const std::string& op, const Row& found, Report& report) const;

@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -21,7 +20,8 @@ constexpr size_t kMostWorkers = 4;
 constexpr size_t kLongestLine = size_t{1} << 26;  // bytes
 // Loading libtorch and making a context on a busy GPU takes its time.
 constexpr std::chrono::seconds kStartPatience(120);
-constexpr int kMostFailedStarts = 3;  // in a row
+constexpr int kMostFailedStarts = 3;  // in a row, when no worker ever answered
+constexpr int kMostLaterFailedStarts = 6;
 
 Row error_row(const Job& job, const std::string& situation, const std::string& stage, const std::string& why) {
   Row row = {{"op", job.op}, {"situation", situation}, {"verdict", "error"}, {"agrees", false}, {"note", why}};
@@ -50,10 +50,10 @@ void WorkerPool::run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on
       assign(slot, jobs);
       busy |= slot.busy;
     }
-    if (!busy || interrupted()) {
+    if ((!busy && jobs.empty()) || interrupted()) {
       return;
     }
-    wait(jobs, on_row, on_done);
+    wait(jobs, on_row, on_done);  // for answers, or for the next start
   }
 }
 
@@ -66,6 +66,9 @@ void WorkerPool::assign(Slot& slot, std::deque<Job>& jobs) {
     slot.spent = false;
   }
   if (slot.process == nullptr) {
+    if (Clock::now() < next_start_) {
+      return;
+    }
     slot.process = std::make_unique<WorkerProcess>(command_);
     slot.ever_answered = false;
   }
@@ -112,7 +115,7 @@ void WorkerPool::receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row,
   try {
     while (auto line = slot.process->lines().take()) {
       take_line(slot, *line, on_row, on_done);
-      slot.ever_answered = true;
+      slot.ever_answered = ever_answered_ = true;
       failed_starts_ = 0;
     }
     if (slot.process->lines().unfinished() > kLongestLine) {
@@ -150,6 +153,22 @@ void WorkerPool::take_line(Slot& slot, const std::string& line, const OnRow& on_
   }
 }
 
+void WorkerPool::note_failed_start(const std::string& end) {
+  const auto now = Clock::now();
+  if (now < next_start_) {
+    return;  // of those started together, one counts
+  }
+  ++failed_starts_;
+  if (failed_starts_ >= (ever_answered_ ? kMostLaterFailedStarts : kMostFailedStarts)) {
+    throw NoWorkers(
+        fmt::format("a worker ended before its first answer ({}), {} in a row; run with -v to see what it says", end,
+                    failed_starts_));
+  }
+  if (ever_answered_) {
+    next_start_ = now + std::chrono::seconds(1 << (failed_starts_ - 1));
+  }
+}
+
 // What the worker had begun is lost; the rest of its job goes back to the front.
 void WorkerPool::bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const std::string& why) {
   const std::string end = slot.process->how_it_ended();
@@ -158,11 +177,8 @@ void WorkerPool::bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, co
     return;
   }
   slot.busy = false;
-  if (!slot.ever_answered && ++failed_starts_ >= kMostFailedStarts) {
-    throw std::runtime_error(
-        fmt::format("a worker ended before its first answer ({}), {} in a row; run with -v to see "
-                    "what it says",
-                    why.empty() ? end : why, kMostFailedStarts));
+  if (!slot.ever_answered) {
+    note_failed_start(why.empty() ? end : why);
   }
   if (!slot.begun.empty() && std::erase(slot.job.situations, slot.begun) != 0) {
     const std::string cause = why.empty() ? fmt::format("the process died: {}", end) : why;

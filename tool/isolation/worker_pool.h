@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,12 @@
 #include "report/report.h"
 
 namespace flagos::diag {
+
+// No worker can be started any more. What was answered until then is good.
+class NoWorkers : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 struct Job {
   std::string op;
@@ -35,8 +42,9 @@ class WorkerPool {
   WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience);
   WorkerPool(WorkerCommand command, size_t workers, std::chrono::seconds patience, std::chrono::seconds start_patience);
 
-  // May be called again: workers are kept. Returns when all jobs are done or interrupted() is set. Throws
-  // std::runtime_error when several workers in a row end before they answer anything: there is no use in starting more.
+  // May be called again: workers are kept. Returns when all jobs are done or interrupted() is set. Throws NoWorkers
+  // when several workers in a row end before they answer anything: at once if none ever answered; else, since a device
+  // may be out of memory or recovering for a while, the pauses between them grow to half a minute in all.
   void run(std::deque<Job> jobs, const OnRow& on_row, const OnDone& on_done);
 
  private:
@@ -54,6 +62,7 @@ class WorkerPool {
   void assign(Slot& slot, std::deque<Job>& jobs);
   void receive(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
   void take_line(Slot& slot, const std::string& line, const OnRow& on_row, const OnDone& on_done);
+  void note_failed_start(const std::string& end);
   void bury(Slot& slot, std::deque<Job>& jobs, const OnRow& on_row, const std::string& why);
   void wait(std::deque<Job>& jobs, const OnRow& on_row, const OnDone& on_done);
 
@@ -62,6 +71,8 @@ class WorkerPool {
   std::chrono::seconds patience_;
   std::chrono::seconds start_patience_;
   int failed_starts_ = 0;  // since a worker last answered
+  bool ever_answered_ = false;
+  std::chrono::steady_clock::time_point next_start_;
   std::vector<Slot> slots_;
 };
 
