@@ -12,7 +12,7 @@ import torch
 
 import flagos
 from sparse_case import SparseCase, dense, parts
-from target_case import DEVICE, NATIVE_BACKWARD, Case, randn, reloaded
+from target_case import DEVICE, NATIVE, NATIVE_BACKWARD, Case, randn, reloaded
 
 LAYOUTS = {
     "coo": lambda t: t.to_sparse(), "csr": lambda t: t.to_sparse_csr(), "csc": lambda t: t.to_sparse_csc(),
