@@ -15,7 +15,10 @@ constexpr uint64_t kMathBits = keys::bits(c10::DispatchKey::Conjugate) | keys::b
 
 }  // namespace
 
-Alias::Alias() : c10::TensorImpl(c10::DispatchKeySet(), caffe2::TypeMeta(), c10::Device(target().type)) {}
+// TensorImpl makes a version counter, which binding would write over without freeing it.
+Alias::Alias() : c10::TensorImpl(c10::DispatchKeySet(), caffe2::TypeMeta(), c10::Device(target().type)) {
+  version_counter_ = c10::VariableVersion();
+}
 
 Alias* Alias::create() {
   auto owner = c10::intrusive_ptr<Alias>::unsafe_steal_from_new(new Alias());

@@ -112,8 +112,9 @@ struct Retirement final : c10::OpRegistrationListener {
 }  // namespace
 
 void watch_definitions() {
-  // Never taken back: operators may end while the process exits.
-  static auto* registration [[maybe_unused]] = new c10::RegistrationHandleRAII(
+  // Never taken back: operators may end while the process exits. `used` keeps the pointer, which nothing reads but what
+  // looks for memory leaks.
+  [[gnu::used]] static auto* registration = new c10::RegistrationHandleRAII(
       c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Retirement>()));
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernel/op_kernel.h"
 
@@ -28,13 +29,21 @@ struct CustomOperator<Op, R(Args...)> {
   }
 };
 
+// Registrations live as long as the process, and leak checkers find them here.
+inline torch::Library* keep(std::unique_ptr<torch::Library> library) {
+  static auto* libraries = new std::vector<std::unique_ptr<torch::Library>>();
+  return libraries->emplace_back(std::move(library)).get();
+}
+
 // Defines Op, gives it its target's kernel and the boxing kernel. Once a process; lives as long as the process.
 template <class Op, kernel::OpPolicy Policy = kernel::OpPolicy{}>
 void register_custom_operator() {
   static const bool once = [] {
-    auto* library = new torch::Library(torch::Library::FRAGMENT, "flagos_test", std::nullopt, __FILE__, __LINE__);
+    auto* library = keep(
+        std::make_unique<torch::Library>(torch::Library::FRAGMENT, "flagos_test", std::nullopt, __FILE__, __LINE__));
     library->def(Op::schema_str);
-    auto* target_impl = new torch::Library(torch::Library::IMPL, "flagos_test", target().dense_key, __FILE__, __LINE__);
+    auto* target_impl = keep(
+        std::make_unique<torch::Library>(torch::Library::IMPL, "flagos_test", target().dense_key, __FILE__, __LINE__));
     target_impl->impl(Op::name, torch::CppFunction::makeFromUnboxedFunction(&Op::target));
     const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
     const kernel::RegisteredOp op = kernel::registered_op<Op, Policy>();
