@@ -69,6 +69,16 @@ void make_own_again(Registrations& registrations, const c10::OperatorName& op) {
   }
 }
 
+// In place of flagos' own kernel and of an earlier replacement.
+void put_in_place(Registrations& registrations, Registration& replacement) {
+  if (Registration* earlier = std::exchange(registrations.standing[replacement.op], nullptr)) {
+    earlier->handle.reset();
+  }
+  take_back_own(registrations, replacement.op);
+  replacement.make();
+  registrations.standing[replacement.op] = &replacement;
+}
+
 void add_own(const c10::OperatorName& op, DispatchKey key, c10::KernelFunction kernel, const char* debug) {
   auto& registrations = all_registrations();
   const std::lock_guard lock(registrations.mutex);
@@ -90,15 +100,21 @@ void register_composite(const c10::OperatorName& name, DispatchKey key, c10::Ker
 void replace_kernel(const c10::OperatorHandle& op, c10::KernelFunction kernel, std::string debug) {
   auto& registrations = all_registrations();
   const std::lock_guard lock(registrations.mutex);
-  const c10::OperatorName& name = op.operator_name();
-  if (Registration* earlier = std::exchange(registrations.standing[name], nullptr)) {
-    earlier->handle.reset();
-  }
-  take_back_own(registrations, name);
   registrations.replacements.push_back(
-      {name, DispatchKey::PrivateUse1, std::move(kernel), std::move(debug), std::nullopt});
-  registrations.replacements.back().make();
-  registrations.standing[name] = &registrations.replacements.back();
+      {op.operator_name(), DispatchKey::PrivateUse1, std::move(kernel), std::move(debug), std::nullopt});
+  put_in_place(registrations, registrations.replacements.back());
+}
+
+bool replace_kernel_again(const c10::OperatorHandle& op, const std::string& debug) {
+  auto& registrations = all_registrations();
+  const std::lock_guard lock(registrations.mutex);
+  for (Registration& each : registrations.replacements) {
+    if (each.op == op.operator_name() && each.debug == debug) {
+      put_in_place(registrations, each);
+      return true;
+    }
+  }
+  return false;
 }
 
 void restore_kernel(const c10::OperatorHandle& op) {

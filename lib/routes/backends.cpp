@@ -127,8 +127,11 @@ void to_dispatch(const c10::OperatorHandle& op) {
 }
 
 void to_cpu(const c10::OperatorHandle& op) {
-  kernel::replace_kernel(op, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<CpuKernel>(context_of(op))),
-                         "libflagos, route to cpu");
+  const std::string debug = "libflagos, route to cpu";
+  if (!kernel::replace_kernel_again(op, debug)) {
+    kernel::replace_kernel(op, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<CpuKernel>(context_of(op))),
+                           debug);
+  }
   set_kind(op, kernel::RouteKind::kCpu);
 }
 

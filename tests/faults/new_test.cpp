@@ -15,6 +15,7 @@
 #include "faults/injection.h"
 #include "faults/operators.h"
 #include "flagos/redispatch.h"
+#include "flagos/routes.h"
 #include "flagos/stats.h"
 #include "flagos_tensors.h"
 
@@ -284,6 +285,19 @@ TEST(NewTest, AnArgumentThatWasKeptLeavesNothing) {
     EXPECT_EQ(g_live.load(), before);
   })
       .join();
+}
+
+TEST(NewTest, ARouteThatWasUndoneLeavesNothing) {
+  const auto change = [] {
+    set_route("add.Tensor", "cpu");
+    set_route("add.Tensor", "native");
+  };
+  change();
+  const int64_t before = g_live.load();
+  for (int i = 0; i < 10; ++i) {
+    change();
+  }
+  EXPECT_EQ(g_live.load(), before);
 }
 
 #ifdef FLAGOS_TEST_HAS_CALLOC
