@@ -40,14 +40,12 @@ Reason reason_for(DispatchKey key) {
     case DispatchKey::Dense:
       return Reason::kDevice;
     default:
-      return kAutocastBits & keys::bits(key) & ~c10::full_backend_mask ? Reason::kAutocast : Reason::kOther;
+      return (kAutocastBits & keys::functionality(key)) != 0 ? Reason::kAutocast : Reason::kOther;
   }
 }
 
 // Removes from `effective` the functionality of `key`; the backends stay.
-uint64_t without(uint64_t effective, DispatchKey key) {
-  return effective & ~(DispatchKeySet(key).raw_repr() & ~c10::full_backend_mask);
-}
+uint64_t without(uint64_t effective, DispatchKey key) { return effective & ~keys::functionality(key); }
 
 }  // namespace
 
@@ -55,7 +53,7 @@ C10_NOINLINE GateDecision gate_slow(const c10::OperatorHandle& op, uint64_t effe
   while (!is_fast(effective)) {
     const DispatchKeySet rest(DispatchKeySet::RAW, effective);
     const DispatchKey key = rest.highestPriorityTypeId();
-    const bool above_dense = (effective & ~c10::full_backend_mask & ~kDenseBit) != 0;
+    const bool above_dense = (effective & ~uint64_t{c10::full_backend_mask} & ~kDenseBit) != 0;
     if (!above_dense || !falls_through(op, rest)) {
       return {reason_for(key), key};
     }
