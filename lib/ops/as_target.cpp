@@ -4,6 +4,7 @@
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/native/Resize.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <array>
@@ -59,6 +60,9 @@ constexpr std::array kOnCpuOnly{
     "dropout", "group_norm", "max_pool1d", "quantile", "quantile.scalar", "nanquantile", "nanquantile.scalar",
 };
 
+// out= overloads of those: their results are computed by the functional overload, which checks more on the CPU.
+constexpr std::array kOutOnCpuOnly{"quantile.out", "nanquantile.out"};
+
 // Operators with a derivative formula that branches on is_cuda(), as evenly_distribute_backward does.
 constexpr std::array kDerivativeAsks{"max", "min", "median", "nanmedian", "renorm"};
 
@@ -112,7 +116,30 @@ IValue converted(const IValue& value, const Convert& convert) {
   return value;
 }
 
-// PyTorch's composite, on the flagos tensors as they are, but for the choice of cuDNN.
+// PyTorch's cast asks for the device and leaves one that it doesn't know alone. False, with nothing done, for a tensor
+// that it wouldn't cast on the target either, and for other operators.
+bool run_autocast_cast(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const bool reduces = op.operator_name().name == "aten::_autocast_to_reduced_precision";
+  if (!reduces && op.operator_name().name != "aten::_autocast_to_full_precision") {
+    return false;
+  }
+  const size_t count = op.schema().arguments().size();
+  const auto arguments = torch::jit::last(stack, count);
+  const at::Tensor self = arguments[0].toTensor();
+  const bool on_cuda = target().type == c10::DeviceType::CUDA;
+  const bool enabled = arguments[on_cuda ? 1 : 2].toBool();
+  const bool is_reduced = self.scalar_type() == at::kHalf || self.scalar_type() == at::kBFloat16;
+  if (!enabled || !(reduces ? self.scalar_type() == at::kFloat : is_reduced)) {
+    return false;
+  }
+  at::Tensor cast = self.to(reduces ? arguments[on_cuda ? 3 : 4].toScalarType() : at::kFloat);
+  torch::jit::drop(stack, count);
+  torch::jit::push(stack, std::move(cast));
+  return true;
+}
+
+// PyTorch's composite, on the flagos tensors as they are, but for the choice of cuDNN and the device that casts ask
+// for.
 void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   if (op.operator_name().name == "aten::_batch_norm_impl_index") {
     const auto arguments = torch::jit::last(stack, 9);
@@ -136,6 +163,9 @@ void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
                 "batch_sizes tensor should be on CPU, but got on ", batch_sizes.device());
   }
   if (op.operator_name().name == "aten::grid_sampler" && run_cudnn_grid_sampler(stack)) {
+    return;
+  }
+  if (run_autocast_cast(op, stack)) {
     return;
   }
   // The table entry of a backend that has no kernel of its own is PyTorch's composite.
@@ -190,6 +220,24 @@ void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch
   }
 }
 
+// The arguments of an out= overload without the last, out, are those of the functional one.
+void run_out_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+  at::Tensor out = arguments.back().toTensor();
+  const at::Tensor self = arguments.front().toTensor();
+  if (!applies(arguments) || out.scalar_type() != self.scalar_type() || out.device() != self.device()) {
+    run_composite(op, *stack);
+    return;
+  }
+  torch::jit::Stack results(arguments.begin(), arguments.end() - 1);
+  c10::Dispatcher::singleton().findSchemaOrThrow(op.operator_name().name.c_str(), "").callBoxed(results);
+  const at::Tensor result = results.front().toTensor();
+  at::native::resize_output(out, result.sizes());
+  out.copy_(result);
+  torch::jit::drop(*stack, arguments.size());
+  torch::jit::push(*stack, std::move(out));
+}
+
 bool wants_gradient(const torch::jit::Stack& stack, size_t count) {
   bool wanted = false;
   for (const IValue& argument : torch::jit::last(stack, count)) {
@@ -205,6 +253,18 @@ void derive_as_target(const c10::OperatorHandle& op, DispatchKeySet keys, torch:
   }
 }
 
+// Passes over an operator that this torch lacks or has no CompositeImplicit kernel of.
+void register_for(const std::string& name, const c10::KernelFunction& kernel) {
+  const size_t dot = name.find('.');
+  const c10::OperatorName full("aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
+  const auto op = c10::Dispatcher::singleton().findSchema(full);
+  if (op.has_value() && op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) {
+    for (const DispatchKey key : {DispatchKey::AutogradPrivateUse1, DispatchKey::PrivateUse1}) {
+      kernel::register_composite(full, key, kernel);
+    }
+  }
+}
+
 void register_derivatives() {
   for (const char* name : kDerivativeAsks) {
     kernel::register_composite({std::string("aten::") + name, ""}, DispatchKey::AutogradPrivateUse1,
@@ -215,7 +275,6 @@ void register_derivatives() {
 }  // namespace
 
 void register_as_target() {
-  auto& dispatcher = c10::Dispatcher::singleton();
   std::vector<std::string> names(kOperators.begin(), kOperators.end());
   if (!target().has_index) {
     names.insert(names.end(), kOnCpuOnly.begin(), kOnCpuOnly.end());
@@ -224,14 +283,11 @@ void register_as_target() {
     register_derivatives();
   }
   for (const std::string& name : names) {
-    const size_t dot = name.find('.');
-    const c10::OperatorName full("aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
-    const auto op = dispatcher.findSchema(full);
-    if (!op.has_value() || !op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) {
-      continue;
-    }
-    for (const DispatchKey key : {DispatchKey::AutogradPrivateUse1, DispatchKey::PrivateUse1}) {
-      kernel::register_composite(full, key, c10::KernelFunction::makeFromBoxedFunction<&run_as_target>());
+    register_for(name, c10::KernelFunction::makeFromBoxedFunction<&run_as_target>());
+  }
+  if (!target().has_index) {
+    for (const char* name : kOutOnCpuOnly) {
+      register_for(name, c10::KernelFunction::makeFromBoxedFunction<&run_out_as_target>());
     }
   }
 }

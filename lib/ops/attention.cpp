@@ -27,6 +27,14 @@ bool is_traced(const Tensor& tensor) {
   return (set & kPython) != 0 && (set & kBatched) == 0;
 }
 
+// What torch.func's transforms and functionalization make, which carry their tensor's metadata too.
+bool is_wrapped(const Tensor& tensor) {
+  constexpr uint64_t kWrapped = keys::bits(c10::DispatchKey::FuncTorchBatched) |
+                                keys::bits(c10::DispatchKey::FuncTorchGradWrapper) |
+                                keys::bits(c10::DispatchKey::Functionalize);
+  return (tensor.key_set().raw_repr() & kWrapped) != 0 && !tensor.is_nested();
+}
+
 // A tensor of the target without memory, with the metadata of a traced one, whose sizes may be symbols.
 Tensor stand_in(const Tensor& traced) {
   auto impl = c10::make_intrusive<c10::TensorImpl>(c10::DispatchKeySet(target().dense_key), traced.dtype(),
@@ -56,11 +64,14 @@ int64_t reached(int64_t choice) {
 
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
                double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
-  if (is_traced(query) && is_traced(key) && is_traced(value)) {
+  const bool all_traced = is_traced(query) && is_traced(key) && is_traced(value);
+  const bool any_wrapped = is_wrapped(query) || is_wrapped(key) || is_wrapped(value);
+  // Not on CUDA: "overrideable" returns numbers beside tensors, which vmap can't batch.
+  if (all_traced || (any_wrapped && !target().has_index)) {
     return reached(choose_traced(query, key, value, mask, dropout, causal, scale, enable_gqa));
   }
   if (!boxing::is_boxable(*query.unsafeGetTensorImpl())) {
-    return static_cast<int64_t>(at::SDPBackend::math);  // batched: nothing to ask the target about
+    return static_cast<int64_t>(at::SDPBackend::math);  // wrapped: nothing to ask the target about
   }
   // The choice depends on whether gradients are wanted, which a copy without history would hide.
   const auto seen = [](const Tensor& tensor) {

@@ -42,6 +42,25 @@ class Attention(Case):
 
         self.check(choice)
 
+    @unittest.skipUnless(NATIVE == "cpu", "attention under transforms is PyTorch's math there")
+    def test_transforms(self):
+        def summed(q, k, v):
+            return F.scaled_dot_product_attention(q, k, v).sum()
+
+        calls = {
+            "grad": lambda *qkv: torch.func.grad(summed, argnums=(0, 1, 2))(*qkv),
+            "grad by one": lambda *qkv: torch.func.grad(summed, argnums=1)(*qkv),
+            "vmap": lambda *qkv: torch.vmap(F.scaled_dot_product_attention)(*(t[None].repeat(2, 1, 1, 1, 1) for t in qkv)),
+            "vmap of grad": lambda *qkv: torch.vmap(torch.func.grad(summed))(*(t[None] for t in qkv)),
+            "functionalize": lambda *qkv: torch.func.functionalize(F.scaled_dot_product_attention)(*qkv),
+        }
+        for name, call in calls.items():
+            with self.subTest(name):
+                self.check(lambda d, call=call: call(*(randn(2, 3, 8, 16, device=d, seed=s) for s in range(3))))
+        q = randn(2, 3, 8, 16, device=DEVICE)
+        with self.assertRaisesRegex(NotImplementedError, "forward AD"):  # as on the CPU
+            torch.func.jvp(lambda x: F.scaled_dot_product_attention(x, x, x), (q,), (q,))
+
     def test_multi_head_attention(self):
         def run(d):
             torch.manual_seed(0)

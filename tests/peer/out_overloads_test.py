@@ -37,6 +37,33 @@ class OutOverloads(unittest.TestCase):
                 self.assertEqual(found[0][0], "CopyBackwards")
                 self.assertTrue(torch.equal(found[0][3], found[1][3]))
 
+    @unittest.skipUnless(NATIVE == "cpu", "the CPU alone looks at q, since other devices would have to wait")
+    def test_quantile_looks_at_q(self):
+        for function in (torch.quantile, torch.nanquantile):
+            for q, out_dtype in ((2.0, torch.float32), (float("nan"), torch.float32), (0.5, torch.float64)):
+                with self.subTest(f"{function.__name__} {q} {out_dtype}"):
+                    texts = []
+                    for device in DEVICES:
+                        x, out = torch.arange(3.0, device=device), torch.zeros(1, dtype=out_dtype, device=device)
+                        with self.assertRaises(RuntimeError) as caught:
+                            function(x, torch.tensor([q], device=device), out=out)
+                        texts.append(str(caught.exception))
+                        self.assertEqual(out.cpu().tolist(), [0])
+                    self.assertEqual(*texts)
+
+    def test_quantile_into_strided_and_empty_outputs(self):
+        for function in (torch.quantile, torch.nanquantile):
+            for name, make in {"strided": lambda d: torch.full((4,), 9.0, device=d)[::2],
+                               "to resize": lambda d: torch.empty(0, device=d)}.items():
+                with self.subTest(f"{function.__name__} {name}"):
+                    found = []
+                    for device in DEVICES:
+                        x, q, out = torch.tensor([3.0, 1, 2]), torch.tensor([0.2, 1.0]), make(device)
+                        self.assertIs(function(x.to(device), q.to(device), out=out), out)
+                        base = out if out._base is None else out._base
+                        found.append((base.cpu().tolist(), out.stride()))
+                    self.assertEqual(*found)
+
 
 class ZeroTensors(unittest.TestCase):
     def test_results_and_views_of_them_are_on_flagos(self):
