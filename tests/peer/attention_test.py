@@ -35,6 +35,10 @@ class Attention(Case):
                 with self.subTest(f"{dtype} {list(options)}"):
                     self.attention(dtype, **options)
 
+    def test_dropout(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            self.attention(dtype, dropout_p=0.5)
+
     def test_the_targets_backend_is_chosen(self):
         def choice(d):
             q, k, v = (randn(2, 3, 8, 16, device=d, seed=s) for s in range(3))

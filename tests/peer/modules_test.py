@@ -27,8 +27,14 @@ class Modules(Case):
         self.assertIs(model[0].weight, model[1].weight)
         self.assertEqual(model[0].weight.device.type, DEVICE)
         model(torch.ones(2, 3, device=DEVICE)).sum().backward()
+        kept = model[0].weight
+        model(torch.ones(2, 3, device=DEVICE)).sum()  # a graph that is not run
         model.cpu()
         self.assertEqual(model[0].weight.device.type, "cpu")
+        self.assertIs(model[0].weight, kept)
+        self.assertIs(model[1].weight, kept)
+        self.assertEqual(kept.grad.device.type, "cpu")
+        model(torch.ones(2, 3)).sum().backward()
 
     def test_data_assignment(self):
         p = nn.Parameter(torch.ones(3, device=DEVICE))

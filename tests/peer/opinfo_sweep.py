@@ -4,10 +4,11 @@ opinfo_sweep.py [--samples N] [--every N] [--only NAME ...] [--jobs N] [--json F
 
 An entry is an operator of op_db or of the foreach lists, a dtype that it has on the CPU, and a kind of call: forward,
 backward, forward-mode, second order (float64 and complex128), in place, in place with backward, out= of four forms,
-each sparse layout, and inputs to be refused. It is equal when all its samples agree bit for bit, on and off, in
-everything that sweep_observed.py sees. `--every N` takes each N-th operator. A crash or a call of more than SECONDS
-names its entry, and the rest goes on. Those that cannot be equal are named with their cause in opinfo_reasons.yaml; an
-entry that differs without one ends the run with 1, and so does a cause of an entry that is equal.
+each sparse layout, the transforms of torch.func (float32 and complex64), and inputs to be refused. It is equal when all
+its samples agree bit for bit, on and off, in everything that sweep_observed.py sees. `--every N` takes each N-th
+operator. A crash or a call of more than SECONDS names its entry, and the rest goes on. Those that cannot be equal are
+named with their cause in opinfo_reasons.yaml; an entry that differs without one ends the run with 1, and so does a
+cause of an entry that is equal.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import torch
 from torch.autograd import forward_ad
@@ -13,7 +13,6 @@ from torch.utils._pytree import tree_map
 from sweep_copies import Copier, noise, tensors
 from sweep_observed import observe, raised, shared
 
-LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 NATIVE = "cpu"
 HOST_ARGUMENTS = {"tensor_split"}  # whose tensors but the first have to be on the CPU on every device
 # The engine runs a device's backward on a thread of its own, and numbers nodes by thread; in a backward through a
@@ -22,7 +21,8 @@ HOST_ARGUMENTS = {"tensor_split"}  # whose tensors but the first have to be on t
 _BACKWARD_THREAD = ThreadPoolExecutor(1)
 
 
-def _arguments(op: Any, sample: Any, device: str, grad: bool) -> tuple[Any, tuple, dict]:
+def arguments_on(op: Any, sample: Any, device: str, grad: bool) -> tuple[Any, tuple, dict]:
+    """The sample's input, args and kwargs, copied to the device."""
     value, args, kwargs = Copier(device, grad).tree((sample.input, tuple(sample.args), dict(sample.kwargs)))
     if op.name in HOST_ARGUMENTS:
         args, kwargs = Copier("cpu", grad).tree((tuple(sample.args), dict(sample.kwargs)))
@@ -36,7 +36,7 @@ def _seen(results: Any, arguments: Any, device: str) -> dict[str, Any]:
 
 
 def forward(op: Any, sample: Any, device: str) -> dict[str, Any]:
-    value, args, kwargs = arguments = _arguments(op, sample, device, grad=False)
+    value, args, kwargs = arguments = arguments_on(op, sample, device, grad=False)
     return _seen(op(value, *args, **kwargs), arguments, device)
 
 
@@ -70,7 +70,7 @@ def _derivatives(outputs: list, inputs: list, cotangents: list, device: str, cre
 
 
 def backward(op: Any, sample: Any, device: str, order: int = 1) -> dict[str, Any]:
-    value, args, kwargs = arguments = _arguments(op, sample, device, grad=True)
+    value, args, kwargs = arguments = arguments_on(op, sample, device, grad=True)
     return _gradients(op(value, *args, **kwargs), sample, arguments, device, order)
 
 
@@ -79,7 +79,7 @@ def second_order(op: Any, sample: Any, device: str) -> dict[str, Any]:
 
 
 def forward_mode(op: Any, sample: Any, device: str) -> dict[str, Any]:
-    value, args, kwargs = arguments = _arguments(op, sample, device, grad=True)
+    value, args, kwargs = arguments = arguments_on(op, sample, device, grad=True)
     seeds = iter(range(1000, 10000))
 
     def dual(leaf: Any) -> Any:
@@ -96,13 +96,13 @@ def forward_mode(op: Any, sample: Any, device: str) -> dict[str, Any]:
 
 
 def in_place(op: Any, sample: Any, device: str) -> dict[str, Any]:
-    value, args, kwargs = arguments = _arguments(op, sample, device, grad=False)
+    value, args, kwargs = arguments = arguments_on(op, sample, device, grad=False)
     result = op.get_inplace()(value, *args, **kwargs)
     return _seen(result, arguments, device) | {"versions": [t._version for t in tensors(arguments)]}
 
 
 def in_place_backward(op: Any, sample: Any, device: str) -> dict[str, Any]:
-    value, args, kwargs = arguments = _arguments(op, sample, device, grad=True)
+    value, args, kwargs = arguments = arguments_on(op, sample, device, grad=True)
     clone = tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, value)
     result = op.get_inplace()(clone, *args, **kwargs)
     return _gradients(clone if result is None else result, sample, arguments, device, 1)
@@ -127,12 +127,12 @@ def out(op: Any, sample: Any, device: str) -> dict[str, Any]:
 
     Not the version counter of one that is resized: PyTorch's resize_output counts once less on the CPU than on devices.
     """
-    value, args, kwargs = _arguments(op, sample, NATIVE, grad=False)
+    value, args, kwargs = arguments_on(op, sample, NATIVE, grad=False)
     wanted = op(value, *args, **kwargs)
     seen: dict[str, Any] = {}
     for form in ("contiguous", "strided", "to resize", "other dtype"):
         outs = [_out(t, form, device) for t in tensors(wanted)]
-        value, args, kwargs = arguments = _arguments(op, sample, device, grad=False)
+        value, args, kwargs = arguments = arguments_on(op, sample, device, grad=False)
         _seed()
         try:
             result = op(value, *args, **kwargs, out=outs[0] if isinstance(wanted, torch.Tensor) else tuple(outs))
@@ -156,44 +156,3 @@ def call(kind: Callable, op: Any, sample: Any, device: str) -> Any:
         return kind(op, sample, device)
     except Exception as error:  # noqa: BLE001: whatever the operator raises is the result
         return raised(error)
-
-
-def kinds(op: Any, dtype: torch.dtype, foreach: bool) -> Iterator[tuple[str, Callable, Callable]]:
-    """Name, way of calling and maker of samples of each kind of call that the entry has for the dtype."""
-
-    def samples(grad: bool) -> Callable:
-        counts = {"num_input_tensors": [3]} if foreach else {}
-        return lambda: op.sample_inputs("cpu", dtype, requires_grad=grad, **counts)
-
-    differentiable = dtype in op.supported_backward_dtypes("cpu")
-    yield "forward", forward, samples(False)
-    if differentiable:
-        yield "backward", backward, samples(True)
-        if op.supports_forward_ad:
-            yield "forward-mode", forward_mode, samples(True)
-        if op.supports_gradgrad and dtype in (torch.float64, torch.complex128):
-            yield "second order", second_order, samples(True)
-    if op.get_inplace():
-        yield "in place", in_place, samples(False)
-        if differentiable and op.supports_inplace_autograd:
-            yield "in place, backward", in_place_backward, samples(True)
-    if op.supports_out and not foreach:
-        yield "out", out, samples(False)
-    for layout in LAYOUTS:
-        if op.supports_sparse_layout(layout):
-            name = str(layout).removeprefix("torch.")
-            yield name, forward, lambda layout=layout: op.sample_inputs_sparse(layout, "cpu", dtype)
-            if differentiable:
-                yield f"{name}, backward", backward, lambda layout=layout: op.sample_inputs_sparse(
-                    layout, "cpu", dtype, requires_grad=True)
-
-
-def error_kinds(op: Any) -> Iterator[tuple[str, Callable, Callable]]:
-    """As `kinds`, of the inputs that the operator has to refuse."""
-    if op.error_inputs_func is not None:
-        yield "errors", forward, lambda: (each.sample_input for each in op.error_inputs("cpu"))
-    for layout in LAYOUTS:
-        if op.supports_sparse_layout(layout) and op.error_inputs_sparse_func is not None:
-            name = str(layout).removeprefix("torch.")
-            yield f"{name}, errors", forward, lambda layout=layout: (
-                each.sample_input for each in op.error_inputs_sparse("cpu", layout))

@@ -19,7 +19,8 @@ import torch
 import flagos
 from torch.testing._internal import common_methods_invocations as infos
 
-from sweep_calls import call, error_kinds, kinds
+from sweep_calls import call
+from sweep_kinds import error_kinds, kinds
 from sweep_observed import difference
 
 FOREACH = [db for name in ("unary", "binary", "pointwise", "reduce", "other")
