@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <system_error>
 
@@ -53,7 +52,7 @@ class Reader {
     }
     for (size_t number = 1; !rest.empty(); ++number) {
       const size_t end = rest.find('\n');
-      take_line(rest.substr(0, end), file, c10::str(shown(file), ":", number));
+      take_line(rest.substr(0, end), file, shown(file) + ":" + std::to_string(number));
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
     open_.pop_back();
@@ -84,31 +83,27 @@ class Reader {
       fail(from, shown(file) + " includes itself, directly or through the files that it includes.");
     }
     if (open_.size() == kMaxDepth) {
-      fail(from, c10::str(shown(file), " is nested deeper than ", kMaxDepth, " files."));
+      fail(from, shown(file) + " is nested deeper than " + std::to_string(kMaxDepth) + " files.");
     }
     if (++files_ > kMaxFiles) {
-      fail(from, c10::str(shown(file), " is one too many: more than ", kMaxFiles, " files are included."));
+      fail(from, shown(file) + " is one too many: more than " + std::to_string(kMaxFiles) + " files are included.");
     }
     open_.push_back(real);
   }
 
   static std::string whole(const std::string& file, const std::string& from) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in.is_open()) {
+    const std::unique_ptr<std::FILE, decltype(&std::fclose)> in(std::fopen(file.c_str(), "rb"), &std::fclose);
+    if (in == nullptr) {
       const int error = errno;
       fail(from, shown(file) + " can't be read: " + cause(error) + ".");
     }
-    std::string content;
-    std::array<char, 4096> chunk{};
-    do {
-      in.read(chunk.data(), chunk.size());
-      content.append(chunk.data(), static_cast<size_t>(in.gcount()));
-      if (content.size() > kMaxFile) {
-        fail(from, c10::str(shown(file), " is larger than ", kMaxFile, " bytes."));
-      }
-    } while (in);
-    if (in.bad()) {
+    std::string content(kMaxFile + 1, '\0');
+    content.resize(std::fread(content.data(), 1, content.size(), in.get()));
+    if (std::ferror(in.get()) != 0) {
       fail(from, shown(file) + " can't be read.");
+    }
+    if (content.size() > kMaxFile) {
+      fail(from, shown(file) + " is larger than " + std::to_string(kMaxFile) + " bytes.");
     }
     return content;
   }
