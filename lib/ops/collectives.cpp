@@ -247,11 +247,12 @@ void register_collectives() {
     if (!group.has_value()) {
       continue;
     }
+    const auto index = static_cast<size_t>(*group);
     const c10::KernelFunction native = kernel_slot(*op, c10::DispatchKeySet(DispatchKey::PrivateUse1));
     const auto& context = kernel::add_context(*op, KernelKind::kBoxed);
-    register_collective(context, native, *group, DispatchKey::PrivateUse1);
+    register_collective(context, native, index, DispatchKey::PrivateUse1);
     if (op->hasKernelForDispatchKey(DispatchKey::SparseCPU)) {
-      register_collective(context, native, *group, DispatchKey::SparsePrivateUse1);
+      register_collective(context, native, index, DispatchKey::SparsePrivateUse1);
     }
   }
 }
