@@ -38,6 +38,19 @@ class Indices(Case):
 
         self.check(caught)
 
+    def test_bincount(self):
+        values = torch.tensor([3, 0, 3, 1])
+        weights = torch.tensor([0.5, 0.25, 1.0, -2.0])
+        for dtype in (torch.uint8, torch.int32, torch.int64):
+            for size in (0, 7):
+                self.check(lambda d, t=dtype, n=size: torch.bincount(values.to(t).to(d), minlength=n))
+                self.check(lambda d, t=dtype, n=size: torch.bincount(
+                    values.to(t).to(d), weights.double().to(d), minlength=n))
+        self.check(lambda d: torch.bincount(torch.empty(0, dtype=torch.long, device=d), minlength=2))
+        self.check_error(lambda d: torch.bincount(torch.tensor([-1], device=d)))
+        self.check_error(lambda d: torch.bincount(values.to(d), weights[:2].to(d)))
+        self.check_error(lambda d: torch.bincount(torch.ones(2, 2, dtype=torch.long, device=d)))
+
     def test_scalar_bounds_on_the_host(self):
         def clamp(d):
             return randn(5, device=d).clamp_(min=torch.tensor(-0.1), max=torch.tensor(0.3))

@@ -1,6 +1,6 @@
 """PyTorch's OpInfo entries in breadth, flagos on and off against the CPU: values, derivatives, in place, out=, sparse.
 
-opinfo_sweep.py [--samples N] [--every N] [--only NAME ...] [--jobs N] [--json FILE]
+opinfo_sweep.py [--samples N] [--every N] [--only NAME ...] [--kinds PATTERN] [--jobs N] [--json FILE]
 
 An entry is an operator of op_db or of the foreach lists, a dtype that it has on the CPU, and a kind of call: forward,
 backward, forward-mode, second order (float64 and complex128), in place, in place with backward, out= of four forms,
@@ -35,15 +35,15 @@ OPERATORS = 100  # that a worker serves before a fresh one takes over
 class Worker:
     """One process, which serves operators one by one and is started anew when it dies."""
 
-    def __init__(self, samples: int) -> None:
-        self._samples = samples
+    def __init__(self, samples: int, kinds: str) -> None:
+        self._arguments = [str(samples), kinds]
         self._process: subprocess.Popen | None = None
         self._served = 0
 
     def _start(self) -> subprocess.Popen:
         environment = {**os.environ, "FLAGOS_TARGET": "cpu", "OMP_NUM_THREADS": "1", "FLAGOS_FALLBACK": "warn"}
         return subprocess.Popen(
-            [sys.executable, str(HERE / "sweep_worker.py"), str(self._samples)], stdin=subprocess.PIPE,
+            [sys.executable, str(HERE / "sweep_worker.py"), *self._arguments], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
 
     def rows(self, op: int) -> list[dict]:
@@ -88,7 +88,7 @@ class Worker:
             self._process = None
 
 
-def sweep(ops: list[int], samples: int, jobs: int) -> list[dict]:
+def sweep(ops: list[int], samples: int, kinds: str, jobs: int) -> list[dict]:
     """The rows of all operators, in their order."""
     queue: SimpleQueue = SimpleQueue()
     found: dict[int, list[dict]] = {}
@@ -96,7 +96,7 @@ def sweep(ops: list[int], samples: int, jobs: int) -> list[dict]:
         queue.put(op)
 
     def serve() -> None:
-        worker = Worker(samples)
+        worker = Worker(samples, kinds)
         while True:
             try:
                 op = queue.get_nowait()
@@ -174,6 +174,7 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--kinds", default="*", metavar="PATTERN")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -182,10 +183,10 @@ def main() -> int:
     reasons = Reasons()
     ops = [number for number, op in enumerate(OPS) if not reasons.excluded(name_of(op))
            and (not options.only or op.name in options.only or name_of(op) in options.only)][:: options.every]
-    rows = sweep(ops, options.samples, options.jobs)
+    rows = sweep(ops, options.samples, options.kinds, options.jobs)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=0), encoding="utf-8")
-    failed = report(rows, reasons, whole=not options.only and options.every == 1)
+    failed = report(rows, reasons, whole=not options.only and options.every == 1 and options.kinds == "*")
     return 1 if failed or not any(row["verdict"] == "equal" for row in rows) else 0
 
 

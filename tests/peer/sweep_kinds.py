@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unittest
 from typing import Any, Callable, Iterator
 
 import torch
@@ -10,6 +11,20 @@ from sweep_calls import backward, forward, forward_mode, in_place, in_place_back
 from sweep_transforms import functionalize, jvp, vjp, vmap
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+
+
+def _sparse(op: Any, layout: torch.layout, dtype: torch.dtype, grad: bool = False) -> Iterator[Any]:
+    """PyTorch's samples of the layout; where it has none, the strided ones with their first tensor in the layout."""
+    try:
+        yield from op.sample_inputs_sparse(layout, "cpu", dtype, requires_grad=grad)
+        return
+    except (NotImplementedError, unittest.SkipTest):
+        pass
+    block = {"blocksize": (1, 1)} if layout in (torch.sparse_bsr, torch.sparse_bsc) else {}
+    for sample in op.sample_inputs("cpu", dtype):
+        if isinstance(sample.input, torch.Tensor) and sample.input.dim() >= (1 if layout == torch.sparse_coo else 2):
+            sample.input = sample.input.to_sparse(layout=layout, **block).requires_grad_(grad)
+            yield sample
 
 
 def kinds(op: Any, dtype: torch.dtype, foreach: bool) -> Iterator[tuple[str, Callable, Callable]]:
@@ -43,10 +58,9 @@ def kinds(op: Any, dtype: torch.dtype, foreach: bool) -> Iterator[tuple[str, Cal
     for layout in LAYOUTS:
         if op.supports_sparse_layout(layout):
             name = str(layout).removeprefix("torch.")
-            yield name, forward, lambda layout=layout: op.sample_inputs_sparse(layout, "cpu", dtype)
+            yield name, forward, lambda layout=layout: _sparse(op, layout, dtype)
             if differentiable:
-                yield f"{name}, backward", backward, lambda layout=layout: op.sample_inputs_sparse(
-                    layout, "cpu", dtype, requires_grad=True)
+                yield f"{name}, backward", backward, lambda layout=layout: _sparse(op, layout, dtype, grad=True)
 
 
 def error_kinds(op: Any) -> Iterator[tuple[str, Callable, Callable]]:

@@ -74,9 +74,18 @@ def told(text: str) -> str:
     return re.sub(rf"\bCPU(?=({types}))|0x[0-9a-f]+", "", text)
 
 
+_NO_KERNEL = re.compile(
+    r"Could not run '(?P<op>[\w:.]+)' with arguments from the '(?P<key>\w+)' backend\..*"
+    r"|cpu: (?P<our_op>[\w:.]+) has no kernel for (?P<our_key>\w+), the target of .*", re.DOTALL)
+
+
 def raised(error: BaseException) -> tuple[str, str, str]:
-    """An error as an observation."""
-    return ("raised", type(error).__name__, told(str(error)))
+    """An error as an observation. That the target has no kernel flagos says in words of its own: op and key count."""
+    text = told(str(error))
+    refused = _NO_KERNEL.fullmatch(text)
+    if refused:
+        text = f"no kernel of {refused['op'] or refused['our_op']} for {refused['key'] or refused['our_key']}"
+    return ("raised", type(error).__name__, text)
 
 
 def difference(expected: Any, got: Any) -> str:

@@ -7,6 +7,7 @@ samples).
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import json
 import os
@@ -81,7 +82,7 @@ def _entries(op: Any, foreach: bool) -> Iterator[tuple[str, Callable, Callable]]
 
 
 def main() -> None:
-    """Reads operators from stdin until it ends. argv: samples an entry."""
+    """Reads operators from stdin until it ends. argv: samples an entry, kinds of call as a shell pattern."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     leaf = torch.ones((), requires_grad=True)
@@ -98,7 +99,7 @@ def main() -> None:
         task = json.loads(line)
         op = OPS[task["op"]]
         for entry, way, make in _entries(op, task["op"] >= len(infos.op_db)):
-            if entry in task["skip"]:
+            if entry in task["skip"] or not fnmatch.fnmatchcase(entry, f"*{sys.argv[2]}"):
                 continue
             say({"start": entry, "arm": "samples"})
             samples = _taken(make, int(sys.argv[1]))
