@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys as _sys
 
+from _flagos.files import torch_error as _find_torch_error
+
 # `import torch` is running and imports this package, or `python -m flagos` is. Neither is to fail because of it.
 _torch = _sys.modules.get("torch")
 _imported_by_torch = _torch is not None and bool(getattr(_torch.__spec__, "_initializing", False))
@@ -25,13 +27,16 @@ def _autoload() -> None:
 
 
 _error: Exception | None = None
+# A torch that the library was not built for may lack what is imported below; `python -m flagos doctor` says so.
+_torch_error = _find_torch_error() if _run_as_program else None
 
-from flagos import routes  # noqa: E402
-from flagos._explain import Verdict, explain  # noqa: E402
-from flagos._library import disabled, target  # noqa: E402
-from flagos._redispatch import redispatch, redispatch_enabled, set_redispatch_enabled  # noqa: E402
-from flagos._registration import defer, register  # noqa: E402
-from flagos._stats import OpCounts, reset_stats, stats  # noqa: E402
+if _torch_error is None:
+    from flagos import routes
+    from flagos._explain import Verdict, explain
+    from flagos._library import disabled, target
+    from flagos._redispatch import redispatch, redispatch_enabled, set_redispatch_enabled
+    from flagos._registration import defer, register
+    from flagos._stats import OpCounts, reset_stats, stats
 
 __version__ = "0.1.0"
 __all__ = [
@@ -48,7 +53,7 @@ __all__ = [
     "target",
 ]
 
-if not disabled():
+if _torch_error is None and not disabled():
     try:
         register()
     except Exception as error:

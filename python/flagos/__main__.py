@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from flagos._doctor import doctor
-from flagos._tool import find_tool
+import flagos
+from flagos._tool import find_tool, tool_environment
 
 _USAGE = """usage: python -m flagos doctor | COMMAND [ARGS]
 
@@ -19,7 +19,15 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE, end="")
         return 0
+    if flagos._torch_error is not None:
+        if arguments[0] == "doctor":
+            print(f"FAIL torch      {flagos._torch_error}\n     tool       {find_tool() or 'was not found'}")
+        else:
+            print(flagos._torch_error, file=sys.stderr)
+        return 2
     if arguments[0] == "doctor":
+        from flagos._doctor import doctor
+
         return doctor(arguments[1:])
     tool = find_tool()
     if tool is None:
@@ -29,7 +37,7 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    os.execv(tool, [tool, *arguments])
+    os.execve(tool, [tool, *arguments], tool_environment(tool))
 
 
 if __name__ == "__main__":

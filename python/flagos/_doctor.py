@@ -10,8 +10,9 @@ from importlib.metadata import entry_points
 import torch
 
 import flagos
-from flagos._library import built_for_torch, disabled, find_library, library, loaded_path
-from flagos._tool import find_tool
+from _flagos.files import built_for_torch, find_library
+from flagos._library import disabled, library, loaded_path
+from flagos._tool import find_tool, tool_environment, tool_version
 
 # What a check found, and what to do about it: "" when it is in order.
 Finding = tuple[str, str]
@@ -47,11 +48,21 @@ def _autoload() -> Finding:
     return "`import torch` registers the device", others and f"PyTorch takes one such backend; uninstall {others}."
 
 
+def _tool() -> Finding:
+    tool = find_tool()
+    if tool is None:
+        return "flagos-diag was not found; it checks the rest of the installation", ""
+    version = tool_version(tool)
+    fits = version == flagos.__version__
+    return f"{tool}, {version}", "" if fits else f"This package is {flagos.__version__}: install the tool of the same."
+
+
 _CHECKS: dict[str, Callable[[], Finding]] = {
     "library": _library_file,
     "device": _registration,
     "computing": _computing,
     "autoload": _autoload,
+    "tool": _tool,
 }
 
 
@@ -67,7 +78,7 @@ def doctor(arguments: list[str]) -> int:
         status = 2 if remedy else status
     tool = find_tool()
     if tool is None:
-        print("     flagos-diag was not found; it checks the rest of the installation")
         return status
     print(f"\n{tool} doctor:", flush=True)
-    return max(status, subprocess.run([tool, "doctor", *arguments], check=False).returncode)
+    done = subprocess.run([tool, "doctor", *arguments], env=tool_environment(tool), check=False)
+    return max(status, done.returncode)

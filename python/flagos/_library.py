@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import Any, NoReturn
 
 import torch
 
-_NAME = "libflagos.so"
-_TORCH_MARK = b"flagos-built-for-torch="  # in the file; see lib/kernel/c_api.cpp
+from _flagos.files import LIBRARY, find_library, refuse_other_torch
 
 # The library's C functions: the types of their arguments and of their result. A string to be freed is a void*.
 _FUNCTIONS: dict[str, tuple[list[Any], Any]] = {
@@ -53,57 +51,9 @@ def loaded_path() -> str | None:
         return None
     for line in maps.splitlines():
         fields = line.split(maxsplit=5)
-        if len(fields) == 6 and os.path.basename(fields[5]).startswith(_NAME):
+        if len(fields) == 6 and os.path.basename(fields[5]).startswith(LIBRARY):
             return fields[5]
     return None
-
-
-def _shown(text: str, limit: int = 300) -> str:
-    """Foreign text as an error can show it."""
-    printable = "".join(c if c.isprintable() else "?" for c in text[:limit])
-    return printable + ("..." if len(text) > limit else "")
-
-
-def find_library() -> str:
-    """The path of libflagos.so; the bare name, for the loader to look up, when it is in no place of its own."""
-    chosen = os.environ.get("FLAGOS_LIBRARY", "")
-    if chosen:
-        if not os.path.isfile(chosen):
-            raise ImportError(
-                f"flagos: FLAGOS_LIBRARY={_shown(chosen)} is not a file. Set it to the path of {_NAME}, or unset it."
-            )
-        return os.path.abspath(chosen)
-    package = Path(__file__).resolve().parent
-    for candidate in (package / _NAME, package.parents[1] / "build" / "lib" / _NAME):
-        if candidate.is_file():
-            return str(candidate)
-    return _NAME
-
-
-def built_for_torch(path: str) -> str | None:
-    """The torch version that the library in file `path` was built for; None when the file does not tell."""
-    try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            start = content.find(_TORCH_MARK)
-            if start < 0:
-                return None
-            start += len(_TORCH_MARK)
-            return content[start : content.find(b"\0", start)].decode(errors="replace")
-    except (OSError, ValueError):  # a bare name; an empty file
-        return None
-
-
-def _check_torch(path: str) -> None:
-    """Refuses a library for another minor version of torch: loading it would run its code against other layouts."""
-    built = built_for_torch(path)
-    if built is None:
-        return
-    minor = ".".join(built.split(".")[:2])
-    if minor != ".".join(torch.__version__.split(".")[:2]):
-        raise ImportError(
-            f"flagos: {path} was built for torch {built}, but this is torch {torch.__version__}. Install torch "
-            f"{minor} (pip install 'torch=={minor}.*'), or a flagos that was built for torch {torch.__version__}."
-        )
 
 
 def _load(path: str) -> ctypes.CDLL:
@@ -142,7 +92,7 @@ def _declare(loaded: ctypes.CDLL, path: str) -> None:
 def library() -> ctypes.CDLL:
     """Loads libflagos.so, once. Raises ImportError with the library's own words when it could not register itself."""
     path = loaded_path() or find_library()
-    _check_torch(path)
+    refuse_other_torch(path, torch.__version__)
     loaded = _load(path)
     _declare(loaded, path)
     failure = loaded.flagos_load_error()

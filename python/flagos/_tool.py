@@ -10,16 +10,32 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+from _flagos.files import PACKAGE, PROGRAM
+from _flagos.launcher import variables
+
 _NAME = "flagos-diag"
 
 
 def find_tool() -> str | None:
-    """The path of flagos-diag: beside the package, in the source tree, beside this Python, or on PATH."""
-    package = Path(__file__).resolve().parent
-    for folder in (package, package.parents[1] / "build" / "tool", Path(sysconfig.get_path("scripts"))):
-        if os.access(folder / _NAME, os.X_OK):
-            return str(folder / _NAME)
+    """The path of flagos-diag: in the package, in the source tree, beside this Python, or on PATH."""
+    for tool in (PROGRAM, PACKAGE.parents[1] / "build" / "tool" / _NAME, Path(sysconfig.get_path("scripts")) / _NAME):
+        if os.access(tool, os.X_OK):
+            return str(tool)
     return shutil.which(_NAME)
+
+
+def tool_environment(tool: str) -> dict[str, str]:
+    """The environment to run `tool` in. Raises ImportError where the package's own has no torch to run with."""
+    return {**os.environ, **(variables() if tool == str(PROGRAM) else {})}
+
+
+def tool_version(tool: str) -> str:
+    """What `tool` says of its version, such as "0.1.0". Raises RuntimeError with its words when it can't run."""
+    done = subprocess.run([tool, "--version"], env=tool_environment(tool), capture_output=True, text=True, check=False)
+    name, _, version = done.stdout.strip().partition(" ")
+    if done.returncode != 0 or name != _NAME:
+        raise RuntimeError(f"{tool} --version: {done.stderr.strip() or f'exit status {done.returncode}'}")
+    return version
 
 
 def results(*arguments: str) -> list[dict[str, Any]]:
@@ -29,7 +45,8 @@ def results(*arguments: str) -> list[dict[str, Any]]:
         raise RuntimeError(
             "flagos: flagos-diag was not found. Build it with ./start in the source tree and put build/tool on PATH."
         )
-    done = subprocess.run([tool, "-q", "--format", "json", *arguments], capture_output=True, text=True, check=False)
+    command = [tool, "-q", "--format", "json", *arguments]
+    done = subprocess.run(command, env=tool_environment(tool), capture_output=True, text=True, check=False)
     if not done.stdout:
         said = done.stderr.strip() or f"exit status {done.returncode}"
         raise ValueError(f"flagos-diag {' '.join(arguments)}: {said}")

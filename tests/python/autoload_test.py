@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import flagos
+from _flagos import files
 from flagos import _library
 
 # Prints what each statement raises, on a line of its own.
@@ -82,7 +83,7 @@ class AutoloadTest(unittest.TestCase):
 
     def test_library_for_another_torch_is_refused(self) -> None:
         original = Path(_library.loaded_path() or "").read_bytes()
-        built = _library.built_for_torch(_library.loaded_path() or "") or ""
+        built = files.built_for_torch(_library.loaded_path() or "") or ""
         mark = b"flagos-built-for-torch="
         self.assertEqual(original.count(mark + built.encode()), 1)
         other = self.folder / "libflagos.so"

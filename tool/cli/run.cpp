@@ -14,6 +14,7 @@
 #include "commands/command.h"
 #include "commands/list.h"
 #include "flagos/flagos.h"
+#include "isolation/worker.h"
 #include "report/environment.h"
 #include "report/error_text.h"
 #include "report/output_file.h"
@@ -117,3 +118,11 @@ ExitCode parse_and_run(int argc, char** argv) noexcept {
 }
 
 }  // namespace flagos::diag
+
+extern "C" int flagos_diag_main(int argc, char** argv) {
+  flagos::diag::open_closed_streams();
+  if (flagos::diag::is_worker(argc, argv)) {
+    return flagos_diag_worker(argc, argv);
+  }
+  return static_cast<int>(flagos::diag::parse_and_run(argc, argv));
+}

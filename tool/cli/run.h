@@ -1,4 +1,4 @@
-// The program without its workers: from the command line to the report.
+// The program: from the command line to the report.
 #pragma once
 
 #include "cli/exit_code.h"
@@ -9,3 +9,7 @@ namespace flagos::diag {
 ExitCode parse_and_run(int argc, char** argv) noexcept;
 
 }  // namespace flagos::diag
+
+// The program's main: a worker, where `argv` asks for one, or a command. Called by the wheel's program too, from a
+// library (tool/packaged/main.cpp).
+extern "C" [[gnu::visibility("default")]] int flagos_diag_main(int argc, char** argv);

@@ -44,6 +44,9 @@ constexpr std::array kKnownVariables = {"FLAGOS_BACKEND_CONFIG", "FLAGOS_DISABLE
                                         "FLAGOS_LIBRARY",        "FLAGOS_LOG_DISPATCH", "FLAGOS_LOG_FALLBACK",
                                         "FLAGOS_NO_REDISPATCH",  "FLAGOS_TARGET"};
 
+// What the wheel's console script tells the tool; see tool/packaged/main.cpp.
+constexpr std::array kLauncherVariables = {"FLAGOS_DIAG_PYTHON", "FLAGOS_DIAG_TORCH"};
+
 constexpr size_t kShownOfVariable = 300;  // bytes
 
 std::string nearest_variable(std::string_view name) {
@@ -184,7 +187,9 @@ Finding check_environment_variables(const std::vector<std::string>& environment)
   Finding finding{"environment variables", Health::kOk, "", ""};
   for (const auto& assignment : environment) {
     const std::string name = assignment.substr(0, assignment.find('='));
-    if (!name.starts_with("FLAGOS_")) {
+    const bool launchers =
+        std::find(kLauncherVariables.begin(), kLauncherVariables.end(), name) != kLauncherVariables.end();
+    if (!name.starts_with("FLAGOS_") || launchers) {
       continue;
     }
     finding.found += (finding.found.empty() ? "" : ", ") + foreign_text(assignment, kShownOfVariable);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "cli/build_places.h"
 #include "cli/shell_word.h"
 #include "report/environment.h"
 
@@ -54,7 +55,7 @@ PythonProgram find_python_program() {
   }
   const std::string wanted = running_torch_version();
   std::string seen;
-  for (const char* python : {FLAGOS_PYTHON, "python3"}) {
+  for (const std::string& python : pythons()) {
     const std::string version = torch_of(python);
     if (version == wanted) {
       return {{python, script->string(), library->string()}, ""};

@@ -13,7 +13,7 @@ struct PythonProgram {
   std::string error;                 // why not
 };
 
-// The Python that the project was built with, else python3 on PATH, with a torch of the running version; the script
+// The first of pythons() with a torch of the running version; the script
 // python_mode.py and the worker as a shared library, from beside this program or from where they were built.
 PythonProgram find_python_program();
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "cli/build_places.h"
 #include "cli/interrupt.h"
 #include "cli/shell_word.h"
 #include "report/output_file.h"
@@ -56,10 +57,10 @@ void refuse_when_interrupted() {
   }
 }
 
-// The Python that the project was built with, else python3 on PATH.
+// The first of pythons() that has plotly.
 std::string python_with_plotly() {
   std::string looked_at;
-  for (const std::string python : {FLAGOS_PYTHON, "python3"}) {
+  for (const std::string& python : pythons()) {
     refuse_when_interrupted();
     std::ostream nowhere(nullptr);
     if (run_into(shell_word(python) + " -c 'import plotly.offline' 2>/dev/null", nowhere) == 0) {

@@ -1,27 +1,47 @@
 #include "traces/bundled_files.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <system_error>
 
+#include "cli/build_places.h"
+
 namespace flagos::diag {
-namespace {
 
 namespace fs = std::filesystem;
 
-// Folders, from Meson. The last is for what the build doesn't make.
-constexpr const char* kFolders[] = {FLAGOS_DATA_INSTALLED, FLAGOS_DATA_BUILD, FLAGOS_DATA_SOURCE};
+namespace {
+
+// The folders of the running program and of the file that this code is in, the worker's library in a Python process.
+std::vector<fs::path> own_folders() {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    folders.push_back(program.parent_path());
+  }
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folders), &info) != 0 && info.dli_fname != nullptr) {
+    const fs::path file = fs::weakly_canonical(info.dli_fname, error);
+    if (!error && file.parent_path() != program.parent_path()) {
+      folders.push_back(file.parent_path());
+    }
+  }
+  return folders;
+}
 
 }  // namespace
 
 std::vector<fs::path> bundled_places(std::string_view name) {
   std::vector<fs::path> places;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    places.push_back((program.parent_path() / "../share/flagos" / name).lexically_normal());
+  for (const fs::path& folder : own_folders()) {
+    places.push_back((folder / "../share/flagos" / name).lexically_normal());
   }
-  for (const char* folder : kFolders) {
-    places.push_back(fs::path(folder) / name);
+  for (const char* folder : build_places().data) {
+    if (*folder != '\0') {
+      places.push_back(fs::path(folder) / name);
+    }
   }
   return places;
 }

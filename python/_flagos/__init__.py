@@ -1,0 +1,1 @@
+"""What can be said of an installed flagos without importing torch: importing the package flagos imports it."""
