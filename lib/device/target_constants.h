@@ -29,7 +29,7 @@ namespace keys {
 constexpr uint64_t bits(c10::DispatchKeySet set) { return std::bit_cast<uint64_t>(set); }
 constexpr uint64_t bits(c10::DispatchKey key) { return bits(c10::DispatchKeySet(key)); }
 // The functionality bit alone, without a backend bit.
-constexpr uint64_t functionality(c10::DispatchKey key) { return bits(key) & ~c10::full_backend_mask; }
+constexpr uint64_t functionality(c10::DispatchKey key) { return bits(key) & ~uint64_t{c10::full_backend_mask}; }
 }  // namespace keys
 
 inline constexpr uint64_t kPrivateUse1Bit = keys::bits(c10::DispatchKey::PrivateUse1) & c10::full_backend_mask;
