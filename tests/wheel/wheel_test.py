@@ -177,8 +177,12 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_workloads_come_with_it(self) -> None:
-        done = diag("ab-bench", "--workload", "lstm", "--time-budget", "1", "--call", "0")
+        (trace,) = VENV.glob("lib/python3*/site-packages/flagos/share/flagos/workloads/lstm.json")
+        done = diag("stats", "--trace", str(trace))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = diag("ab-bench", "--workload", "nonsense")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"nonsense not in \{.*lstm")
 
     def test_manual_page_comes_with_it(self) -> None:
         (page,) = VENV.glob("lib/python3*/site-packages/flagos/share/man/man1/flagos-diag.1")
