@@ -39,6 +39,10 @@ std::string relative_to(const std::string& beside, std::string_view name) {
                                                              : beside.substr(0, slash + 1) + std::string(name);
 }
 
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 class Reader {
  public:
   // `from` is the line that includes the file; for the first one, what names it, or "".
@@ -92,7 +96,7 @@ class Reader {
   }
 
   static std::string whole(const std::string& file, const std::string& from) {
-    const std::unique_ptr<std::FILE, decltype(&std::fclose)> in(std::fopen(file.c_str(), "rb"), &std::fclose);
+    const std::unique_ptr<std::FILE, Close> in(std::fopen(file.c_str(), "rb"));
     if (in == nullptr) {
       const int error = errno;
       fail(from, shown(file) + " can't be read: " + cause(error) + ".");
