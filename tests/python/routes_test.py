@@ -13,6 +13,7 @@ import flagos
 from flagos import routes
 
 NATIVE = flagos.target()
+SAMPLES = Path(__file__).resolve().parents[2] / "examples" / "routes"
 SEEN: list[str] = []  # the device types that the functions below were given
 
 
@@ -128,6 +129,19 @@ class RoutesTest(unittest.TestCase):
             routes.load_routes(conf)
             (route,) = routes.routes()
         self.assertEqual((route.backend, route.waiting, os.path.basename(route.where)), ("flaggems", True, 'a"b.conf:1'))
+
+    def test_sample_files(self) -> None:
+        kinds = {}
+        for file in sorted(SAMPLES.glob("*.conf")):
+            routes.load_routes(file)
+            kinds[file.stem] = {route.op.removeprefix("aten::"): route.backend for route in routes.routes()}
+            routes.clear_routes()
+        self.assertEqual({name: set(kind.values()) for name, kind in kinds.items()},
+                         {"native": set(), "dispatch": {"dispatch"}, "cpu": {"cpu"}, "flaggems": {"flaggems"},
+                          "metax": {"flaggems"}, "dcu": {"flaggems"}})
+        self.assertIn("add.Tensor", kinds["dispatch"])
+        self.assertEqual(kinds["flaggems"].keys() - kinds["metax"].keys(), {"masked_scatter", "std.correction"})
+        self.assertEqual(kinds["flaggems"].keys() - kinds["dcu"].keys(), {"argmax", "std.correction"})
 
     def test_errors_name_input_and_remedy(self) -> None:
         for call, kind, text in (
