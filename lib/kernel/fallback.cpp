@@ -142,6 +142,9 @@ void register_special_layouts() {
   for (const auto& [name, overload] : kQuantized) {
     register_boxed({std::string("aten::") + name, overload}, DispatchKey::QuantizedPrivateUse1);
   }
+  // A composite that asks for the device: on the CPU alone it pays no attention to the layout.
+  register_boxed({"aten::scalar_tensor", ""}, DispatchKey::SparsePrivateUse1);
+  register_boxed({"aten::scalar_tensor", ""}, DispatchKey::SparseCsrPrivateUse1);
 }
 
 void register_fallbacks() {

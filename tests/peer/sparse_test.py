@@ -122,6 +122,8 @@ class Sparse(SparseCase):
             "checked": lambda d: coo(9, torch.ones(2).to(d), d, check_invariants=True),
             "mixed devices": lambda d: coo(0, torch.ones(1, device="meta"), d, device=d),
             "empty": lambda d: torch.sparse_coo_tensor((2, 3), device=d),
+            "scalar": lambda d: torch.scalar_tensor(2.0, layout=torch.sparse_coo, device=d),
+            "compressed scalar": lambda d: torch.scalar_tensor(2.0, layout=torch.sparse_csr, device=d),
             "zero-dimensional": lambda d: torch.tensor(2.0).to(d).to_sparse(),
             "bmm": lambda d: torch.bmm(dense(d, 2, 3, 4).to_sparse(), dense(d, 2, 4, 5)),
             "sparse_resize_": lambda d: twice(d).sparse_resize_((4, 5), 2, 0),
