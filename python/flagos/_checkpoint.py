@@ -12,13 +12,15 @@ from typing import Any
 
 import torch
 
+from flagos._tensors import as_target
+
 
 def _shown(resolve: Callable[[Any], torch.Tensor]) -> Callable[[Any], torch.Tensor]:
     """`resolve`, with the target's view of what is on flagos: CUDA's are moved, the CPU's need not be."""
 
     def resolved(item: Any) -> torch.Tensor:
-        tensor = resolve(item).detach()
-        return torch.ops.flagos._to_target([tensor])[0] if tensor.device.type == "flagos" else tensor
+        seen: torch.Tensor = as_target(resolve(item).detach())
+        return seen
 
     return resolved
 

@@ -55,7 +55,8 @@ def _compile_as_target(
     inner_compile: Callable[..., Any], graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **settings: Any
 ) -> Any:
     """Stands in for torch._inductor.compile_fx.compile_fx_inner, which is `inner_compile`."""
-    from flagos._retarget import Retargeter, is_flagos, mentions_flagos
+    from flagos._retarget import Retargeter, mentions_flagos
+    from flagos._tensors import is_flagos
 
     if not (mentions_flagos(graph) or any(map(is_flagos, example_inputs))):
         return inner_compile(graph, example_inputs, **settings)

@@ -7,11 +7,9 @@ from typing import Any
 
 import torch
 
+from flagos._tensors import as_flagos, as_target, is_flagos
+
 Launch = Callable[[str, str, bool, int, tuple[torch.Tensor, ...], dict[str, Any]], Any]
-
-
-def _is_flagos(value: Any) -> bool:  # anything but a tensor is for PyTorch to refuse
-    return isinstance(value, torch.Tensor) and value.device.type == "flagos"
 
 
 def on_flagos(stock: Launch) -> Launch:
@@ -20,13 +18,10 @@ def on_flagos(stock: Launch) -> Launch:
     def launch(
         code: str, name: str, by_reference: bool, outputs: int, tensors: tuple[torch.Tensor, ...], values: dict[str, Any]
     ) -> Any:
-        if not any(map(_is_flagos, tensors)):
+        if not any(map(is_flagos, tensors)):
             return stock(code, name, by_reference, outputs, tensors, values)
-        seen = tuple(torch.ops.flagos._to_target([t])[0] if _is_flagos(t) else t for t in tensors)
-        made = stock(code, name, by_reference, outputs, seen, values)
-        if isinstance(made, torch.Tensor):
-            return torch.ops.flagos._from_target([made])[0]
-        return tuple(torch.ops.flagos._from_target(list(made)))
+        made = stock(code, name, by_reference, outputs, tuple(map(as_target, tensors)), values)
+        return as_flagos(made) if isinstance(made, torch.Tensor) else tuple(map(as_flagos, made))
 
     launch.__doc__ = stock.__doc__
     return launch

@@ -5,17 +5,17 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-import torch
+from flagos._tensors import as_target, is_flagos
 
 
 def _seen(tensor: Any) -> Any:
     """The target's view of a jagged tensor on flagos, wanting gradients as that does."""
-    if not isinstance(tensor, torch.Tensor) or tensor.device.type != "flagos" or not tensor.is_nested:
+    if not is_flagos(tensor) or not tensor.is_nested:
         return tensor
     kind: Any = type(tensor)
-    names, context = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
-    parts = torch.ops.flagos._to_target([getattr(tensor, name).detach() for name in names])
-    made = kind.__tensor_unflatten__(dict(zip(names, parts)), context, tensor.shape, tensor.stride())
+    names, context = tensor.__tensor_flatten__()
+    parts = {name: as_target(getattr(tensor, name).detach()) for name in names}
+    made = kind.__tensor_unflatten__(parts, context, tensor.shape, tensor.stride())
     return made.requires_grad_(tensor.requires_grad)
 
 

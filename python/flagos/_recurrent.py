@@ -11,6 +11,8 @@ from collections.abc import Callable
 import torch
 from torch.nn.modules.rnn import RNNBase
 
+from flagos._tensors import as_flagos
+
 Flatten = Callable[[RNNBase], None]
 
 
@@ -32,7 +34,7 @@ def on_flagos(stock: Flatten) -> Flatten:
             self._flat_weights = unchanged
         for weight, target, pointer in zip(weights, seen, before):
             if target.data_ptr() != pointer:
-                weight.data = torch.ops.flagos._from_target([target])[0]
+                weight.data = as_flagos(target)
 
     flatten_parameters.__doc__ = stock.__doc__
     return flatten_parameters

@@ -13,14 +13,10 @@ from torch.fx.node import map_aggregate
 from torch.utils._pytree import tree_leaves, tree_map
 
 from flagos._library import target
+from flagos._tensors import as_target, is_flagos
 
 _NAME = "flagos"
 _VALUES = ("val", "example_value", "eager_input_vals")  # the keys of Node.meta that hold fake tensors
-
-
-def is_flagos(value: object) -> bool:
-    """Whether `value` is a flagos tensor, real or fake."""
-    return isinstance(value, torch.Tensor) and value.device.type == _NAME
 
 
 def mentions_flagos(graph: torch.fx.GraphModule) -> bool:
@@ -60,7 +56,7 @@ class Retargeter:
         if not is_flagos(value):
             return value
         if id(value) not in self._made:
-            made = self._fake(value) if isinstance(value, FakeTensor) else torch.ops.flagos._to_target([value])[0]
+            made = self._fake(value) if isinstance(value, FakeTensor) else as_target(value)
             self._made[id(value)] = (value, made)
         return self._made[id(value)][1]
 

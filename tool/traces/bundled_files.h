@@ -8,9 +8,9 @@
 
 namespace flagos::diag {
 
-// The places where the file or folder `name` may be, the best first: beside the running program or library, since an installation
-// or an unpacked archive may have been moved since it was built; where it was to be installed; where it was built, or
-// in the source tree.
+// The places where the file or folder `name` may be, the best first: beside the running program or library, since an
+// installation or an unpacked archive may have been moved since it was built; where it was to be installed; where it
+// was built, or in the source tree.
 std::vector<std::filesystem::path> bundled_places(std::string_view name);
 
 // The first of them that is there.

@@ -44,9 +44,9 @@ FLAGOS_API void register_backend(std::string_view name, KernelProvider provider)
 // A provider for backends whose kernels are operators of a library of their own (TORCH_LIBRARY(name_space, m), or
 // torch.library in Python): aten::add.Tensor goes to name_space::add.Tensor where that is defined and has a kernel for
 // the target or for PrivateUse1. One at the target's key is called as the target's own kernel would be, boxed, on the
-// fast path where the gate opens it; one at PrivateUse1 is given the flagos tensors. The provider throws c10::Error when
-// the two schemas have other arguments or results, or write to other arguments. The operator must stay defined as long
-// as a route goes there. `name_space` is copied.
+// fast path where the gate opens it; one at PrivateUse1 is given the flagos tensors. The provider throws c10::Error
+// when the two schemas have other arguments or results, or write to other arguments. The operator must stay defined as
+// long as a route goes there. `name_space` is copied.
 FLAGOS_API KernelProvider namespace_kernels(std::string_view name_space);
 
 // Sends `op` to `backend`. `op` is one overload ("add.Tensor", "max.default") or a bare name, which means those of its
