@@ -10,10 +10,11 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map
 
+import flagos
 from sweep_copies import Copier, noise, tensors
 from sweep_observed import observe, raised, shared
 
-NATIVE = "cpu"
+NATIVE = flagos.target()
 HOST_ARGUMENTS = {"tensor_split"}  # whose tensors but the first have to be on the CPU on every device
 # The engine runs a device's backward on a thread of its own, and numbers nodes by thread; in a backward through a
 # backward the numbers decide in which order terms are added. So the CPU's runs on another thread too; main() of

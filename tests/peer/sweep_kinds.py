@@ -10,6 +10,7 @@ import torch
 from sweep_calls import backward, forward, forward_mode, in_place, in_place_backward, out, second_order
 from sweep_transforms import functionalize, jvp, vjp, vmap
 
+BY_ENGINE = (backward, in_place_backward, second_order, vjp)  # ways that run PyTorch's autograd engine
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 

@@ -21,7 +21,7 @@ import flagos
 from torch.testing._internal import common_methods_invocations as infos
 
 from sweep_calls import call
-from sweep_kinds import error_kinds, kinds
+from sweep_kinds import BY_ENGINE, error_kinds, kinds
 from sweep_observed import difference
 
 FOREACH = [db for name in ("unary", "binary", "pointwise", "reduce", "other")
@@ -74,8 +74,11 @@ def _taken(make: Callable, count: int) -> list:
 
 
 def _entries(op: Any, foreach: bool) -> Iterator[tuple[str, Callable, Callable]]:
-    for dtype in sorted(op.supported_dtypes("cpu"), key=str):
+    target = flagos.target()
+    for dtype in sorted(op.supported_dtypes("cpu") & op.supported_dtypes(target), key=str):
         for kind, way, make in kinds(op, dtype, foreach):
+            if target == "cuda" and way in BY_ENGINE:
+                continue
             yield f"{name_of(op)} {str(dtype).removeprefix('torch.')} {kind}", way, make
     for kind, way, make in error_kinds(op):
         yield f"{name_of(op)} {kind}", way, make
