@@ -81,4 +81,4 @@ def doctor(arguments: list[str]) -> int:
         return status
     print(f"\n{tool} doctor:", flush=True)
     done = subprocess.run([tool, "doctor", *arguments], env=tool_environment(tool), check=False)
-    return max(status, done.returncode)
+    return 2 if done.returncode not in (0, 1, 2) else max(status, done.returncode)  # it crashed, or could not start

@@ -16,9 +16,20 @@ from _flagos.launcher import variables
 _NAME = "flagos-diag"
 
 
+def _of_the_chosen_library() -> list[Path]:
+    """Where the build that FLAGOS_LIBRARY is of has its flagos-diag; empty when the variable is not set."""
+    chosen = os.environ.get("FLAGOS_LIBRARY", "")
+    return [Path(os.path.abspath(chosen)).parents[1] / "tool" / _NAME] if os.path.isfile(chosen) else []
+
+
 def find_tool() -> str | None:
-    """The path of flagos-diag: in the package, in the source tree, beside this Python, or on PATH."""
-    for tool in (PROGRAM, PACKAGE.parents[1] / "build" / "tool" / _NAME, Path(sysconfig.get_path("scripts")) / _NAME):
+    """The path of flagos-diag: of FLAGOS_LIBRARY's build, in the package, in the source tree, beside this Python, or on
+    PATH.
+
+    One of another build would run another library, perhaps one for another torch.
+    """
+    own = (PROGRAM, PACKAGE.parents[1] / "build" / "tool" / _NAME, Path(sysconfig.get_path("scripts")) / _NAME)
+    for tool in (*_of_the_chosen_library(), *own):
         if os.access(tool, os.X_OK):
             return str(tool)
     return shutil.which(_NAME)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+
+import flagos
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "train_char.py"
 
@@ -28,6 +31,37 @@ class DoctorTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stdout, r"FAIL +library +flagos: FLAGOS_LIBRARY=/nonexistent.so is not a file")
         self.assertNotIn("Traceback", done.stderr)
+
+
+class ChosenBuildTest(unittest.TestCase):
+    """FLAGOS_LIBRARY is of another build, which has a flagos-diag of its own."""
+
+    def build(self, program: str) -> str:
+        """A build of this library and a flagos-diag that is the shell script `program`; returns the library's path."""
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        folder = Path(temporary.name)
+        for name in ("lib", "tool"):
+            (folder / name).mkdir()
+        library = folder / "lib" / "libflagos.so"
+        library.symlink_to(Path(os.environ["FLAGOS_LIBRARY"]).resolve())
+        tool = folder / "tool" / "flagos-diag"
+        tool.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+        tool.chmod(0o755)
+        return str(library)
+
+    def test_its_tool_is_run(self) -> None:
+        done = python("-m", "flagos", "stats", FLAGOS_LIBRARY=self.build('echo "of this build: $1"'))
+        self.assertEqual(done.stdout, "of this build: stats\n", done.stderr)
+
+    def test_doctor_fails_where_the_tool_does_not_come_to_an_end(self) -> None:
+        for end in ("exit 127", "kill -KILL $$"):
+            library = self.build(f'[ "$1" = --version ] && echo "flagos-diag $VERSION" || {end}')
+            with self.subTest(end):
+                done = python("-m", "flagos", "doctor", FLAGOS_LIBRARY=library, FLAGOS_TARGET="cpu",
+                              VERSION=flagos.__version__)  # fmt: skip
+                self.assertRegex(done.stdout, r"(?m)^ok +tool", done.stderr)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
 
 
 class DlcloseTest(unittest.TestCase):
