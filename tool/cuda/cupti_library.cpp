@@ -24,9 +24,19 @@ fs::path torch_library_directory() {
   return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
+// Without it the CUPTI of CUDA 13.2 calls itself until the stack is full, whatever it is asked.
+void require_driver() {
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const char* error = dlerror();
+    throw CuptiError(fmt::format("there is no CUDA driver, whose kernels CUPTI would record ({}). Install it.",
+                                 error != nullptr ? error : "libcuda.so.1"));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> cupti_candidates() {
+  require_driver();
   std::vector<std::string> candidates(std::begin(kSonames), std::end(kSonames));
   std::error_code error;
   const fs::path packages = fs::weakly_canonical(torch_library_directory() / "../..", error);

@@ -22,7 +22,8 @@ class CuptiError : public std::runtime_error {
 };
 
 // Where libcupti may be, the most fitting first: the one that this process has loaded (torch's CUDA builds link it),
-// the dynamic linker's, those of NVIDIA's wheels beside torch, the CUDA Toolkit's.
+// the dynamic linker's, those of NVIDIA's wheels beside torch, the CUDA Toolkit's. Throws CuptiError where there is no
+// CUDA driver.
 std::vector<std::string> cupti_candidates();
 
 #if FLAGOS_DIAG_HAS_CUPTI
