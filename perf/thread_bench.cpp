@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     for (const auto& [arm, weights] : {std::pair{"native", &native}, std::pair{"flagos", &boxed}}) {
       const std::string name = std::string(call.name) + "/" + arm;
       benchmark::RegisterBenchmark(name.c_str(),
-                                   [&call, weights](benchmark::State& state) { run(state, call, *weights); })
+                                   [&call, weights = weights](benchmark::State& state) { run(state, call, *weights); })
           ->ThreadRange(1, 8)
           ->UseRealTime();
     }

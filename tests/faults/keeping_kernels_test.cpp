@@ -141,7 +141,7 @@ TEST_P(KeepingKernelsTest, ExchangedStorages) {
 
 TEST_P(KeepingKernelsTest, ListOfArgumentsReturned) {
   register_custom_operator<ReturnList>();
-  for (const size_t n : {1, 8, 9, 40}) {
+  for (const size_t n : {size_t{1}, size_t{8}, size_t{9}, size_t{40}}) {
     Tensors x;
     for (size_t i = 0; i < n; ++i) {
       x.push_back(at::ones({3}, on_flagos()));

@@ -218,7 +218,7 @@ std::vector<FaultCase> make_cases() {
         return torch::jit::Stack{x[0], x[1], c10::IValue()};
       }));
   // Below, at and above the number of aliases that Frame searches one by one.
-  for (const size_t n : {2, 9, 24}) {
+  for (const size_t n : {size_t{2}, size_t{9}, size_t{24}}) {
     cases.push_back(fault_case<List>(
         n, 0, [](const Tensors& x) { List::call(all_but_last(x), x.back()); },
         [](const Tensors& x) {
@@ -236,7 +236,7 @@ std::vector<FaultCase> make_cases() {
       2, 2, [](const Tensors& x) { Out::call(x[0], mutable_of(x[1])); }, each));
   cases.push_back(fault_case<TwoOuts>(
       3, 6, [](const Tensors& x) { TwoOuts::call(x[0], mutable_of(x[1]), mutable_of(x[2])); }, each));
-  for (const size_t n : {2, 8, 24}) {
+  for (const size_t n : {size_t{2}, size_t{8}, size_t{24}}) {
     cases.push_back(fault_case<MutatedList>(
         n, (uint64_t{1} << (n / 2)) - 1, [](const Tensors& x) { MutatedList::call(half(x, false), half(x, true)); },
         [](const Tensors& x) {

@@ -110,7 +110,7 @@ class HotPath : public ::testing::TestWithParam<Call> {};
 
 TEST_P(HotPath, AsksForNothingMoreThanTheNativeCall) {
   const at::NoGradGuard no_grad;
-  Operands on_target(at::TensorOptions(at::kCPU));
+  Operands on_target(at::TensorOptions{at::kCPU});
   Operands on_device(on_flagos());
   const Counts native = counted(GetParam(), on_target);
   for (const bool on : {true, false}) {

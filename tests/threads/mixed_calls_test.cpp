@@ -24,7 +24,7 @@ namespace {
 using testing::host;
 using testing::on_flagos;
 
-constexpr int kThreads = 8;
+constexpr size_t kThreads = 8;
 
 double seconds() {
   const char* text = std::getenv("FLAGOS_THREADS_SECONDS");
@@ -33,12 +33,12 @@ double seconds() {
 
 // Runs `body(thread, round)` on every thread until the time is up, and `meanwhile` on this one; prints the rounds made.
 void run_threads(
-    const char* what, const std::function<void(int, uint64_t)>& body,
+    const char* what, const std::function<void(size_t, uint64_t)>& body,
     const std::function<void()>& meanwhile = [] { std::this_thread::yield(); }) {
   std::atomic<bool> stop{false};
   std::array<uint64_t, kThreads> rounds{};
   std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
+  for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       do {
         body(t, rounds.at(t)++);
@@ -51,12 +51,12 @@ void run_threads(
   } while (std::chrono::steady_clock::now() < end);
   stop = true;
   uint64_t total = 0;
-  for (int t = 0; t < kThreads; ++t) {
+  for (size_t t = 0; t < kThreads; ++t) {
     threads.at(t).join();
     total += rounds.at(t);
   }
-  std::printf("%s: %d threads, %llu rounds\n", what, kThreads, static_cast<unsigned long long>(total));
-  EXPECT_GE(total, uint64_t{kThreads});
+  std::printf("%s: %zu threads, %llu rounds\n", what, kThreads, static_cast<unsigned long long>(total));
+  EXPECT_GE(total, kThreads);
 }
 
 // What every thread computes of the shared weights: a matrix product, pointwise, views, lists, out=, in place.
@@ -76,7 +76,10 @@ struct Weights {
   at::Tensor bias = at::linspace(0, 1, 4, at::kFloat);
 };
 
-at::Tensor input(int thread) { return at::linspace(-thread - 1, thread + 1, 15, at::kFloat).view({5, 3}); }
+at::Tensor input(size_t thread) {
+  const auto end = static_cast<double>(thread + 1);
+  return at::linspace(-end, end, 15, at::kFloat).view({5, 3});
+}
 
 TEST(MixedCalls, SharedWeightsGiveTheTargetsValues) {
   const Weights native;
@@ -84,14 +87,14 @@ TEST(MixedCalls, SharedWeightsGiveTheTargetsValues) {
   const at::Tensor bias = native.bias.to(on_flagos().device());
   std::vector<at::Tensor> inputs;
   std::vector<at::Tensor> expected;
-  for (int t = 0; t < kThreads; ++t) {
+  for (size_t t = 0; t < kThreads; ++t) {
     inputs.push_back(input(t).to(on_flagos().device()));
     expected.push_back(mixed(native.weight, native.bias, input(t)));
   }
   bool on = false;
   run_threads(
       "switches, routes, statistics",
-      [&](int t, uint64_t /*round*/) {
+      [&](size_t t, uint64_t /*round*/) {
         const at::NoGradGuard no_grad;
         EXPECT_TRUE(at::equal(host(mixed(weight, bias, inputs.at(t))), expected.at(t)));
       },
@@ -140,7 +143,7 @@ TEST(MixedCalls, GuardsAndTheProcessWideSwitchAgreeInTheEnd) {
 
 TEST(MixedCalls, PrivateTensorsSwapStoragesWhileASharedOneIsRead) {
   const at::Tensor shared = at::ones({64}, on_flagos());
-  run_threads("storages", [&](int t, uint64_t round) {
+  run_threads("storages", [&](size_t t, uint64_t round) {
     const at::NoGradGuard no_grad;
     const auto value = static_cast<double>(t + 1);
     at::Tensor mine = at::empty({0}, on_flagos());
@@ -162,11 +165,11 @@ TEST(MixedCalls, PrivateTensorsSwapStoragesWhileASharedOneIsRead) {
 TEST(MixedCalls, KernelsComeAndGo) {
   const at::Tensor shared = at::ones({8}, on_flagos());
   torch::Library definition(torch::Library::FRAGMENT, "threads_test", std::nullopt, __FILE__, __LINE__);
-  for (int t = 0; t < kThreads; ++t) {
+  for (size_t t = 0; t < kThreads; ++t) {
     const std::string schema = "plus" + std::to_string(t) + "(Tensor x) -> Tensor";
     definition.def(schema.c_str());
   }
-  run_threads("registrations", [&](int t, uint64_t /*round*/) {
+  run_threads("registrations", [&](size_t t, uint64_t /*round*/) {
     const std::string name = "plus" + std::to_string(t);
     const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(("threads_test::" + name).c_str(), "");
     const auto plus = handle.typed<at::Tensor(const at::Tensor&)>();
@@ -187,7 +190,7 @@ TEST(MixedCalls, KernelsComeAndGo) {
 // schema perhaps.
 TEST(MixedCalls, OperatorsAreDefinedAnew) {
   const at::Tensor shared = at::ones({8}, on_flagos());
-  run_threads("definitions", [&](int t, uint64_t round) {
+  run_threads("definitions", [&](size_t t, uint64_t round) {
     const std::string space = "threads_test_" + std::to_string(t);
     torch::Library library(torch::Library::DEF, space, std::nullopt, __FILE__, __LINE__);
     const bool in_place = round % 2 == 1;
@@ -213,15 +216,15 @@ TEST(MixedCalls, OperatorsAreDefinedAnew) {
 }
 
 TEST(MixedCalls, BackwardThroughASharedPart) {
-  run_threads("backward", [](int t, uint64_t /*round*/) {
+  run_threads("backward", [](size_t t, uint64_t /*round*/) {
     // A weight of this thread; two further threads go backward through the part that they share.
-    at::Tensor weight = at::full({6}, t + 1.0, on_flagos()).requires_grad_();
+    at::Tensor weight = at::full({6}, static_cast<double>(t + 1), on_flagos()).requires_grad_();
     const at::Tensor part = weight * weight;
     std::thread one([&] { (part * 2).sum().backward({}, /*retain_graph=*/true); });
     std::thread two([&] { (part * 3).sum().backward({}, /*retain_graph=*/true); });
     one.join();
     two.join();
-    EXPECT_TRUE(at::equal(host(weight.grad()), at::full({6}, 10.0 * (t + 1))));
+    EXPECT_TRUE(at::equal(host(weight.grad()), at::full({6}, 10.0 * static_cast<double>(t + 1))));
   });
 }
 

@@ -13,8 +13,8 @@ namespace {
 using c10::DispatchKey;
 
 constexpr const char* kKindHelp[] = {
-    "Boxed: its arguments are shown to the target's kernel as tensors of the target, by the fast path where nothing "
-    "forbids it.",
+    ("Boxed: its arguments are shown to the target's kernel as tensors of the target, by the fast path where nothing "
+     "forbids it."),
     "A view on metadata alone: it runs on the flagos tensor as it is and is never boxed.",
     "PyTorch makes it of other operators; what those do counts.",
     "No kernel of its own: the boxed stack fallback takes it to the target's kernel, or to the CPU's.",

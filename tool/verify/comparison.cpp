@@ -22,7 +22,7 @@ std::vector<int64_t> vector_of(c10::IntArrayRef values) { return values.vec(); }
 at::Tensor plain_view(const at::Tensor& tensor, c10::ScalarType dtype) {
   std::vector<int64_t> sizes = vector_of(tensor.sizes());
   std::vector<int64_t> strides = vector_of(tensor.strides());
-  for (auto pieces = static_cast<int64_t>(tensor.element_size() / c10::elementSize(dtype)); pieces > 1; pieces = 0) {
+  for (int64_t pieces = tensor.element_size() / static_cast<int64_t>(c10::elementSize(dtype)); pieces > 1; pieces = 0) {
     std::for_each(strides.begin(), strides.end(), [pieces](int64_t& stride) { stride *= pieces; });
     sizes.push_back(pieces);
     strides.push_back(1);

@@ -18,7 +18,7 @@ constexpr int64_t kSpecialPeriod = 7;  // odd: every lane of a vector meets ever
 at::Tensor copy_with(const at::Tensor& tensor, c10::IntArrayRef strides, int64_t offset) {
   int64_t extent = 1;
   for (int64_t i = 0; i < tensor.dim(); ++i) {
-    extent += std::max<int64_t>(tensor.size(i) - 1, 0) * strides[i];
+    extent += std::max<int64_t>(tensor.size(i) - 1, 0) * strides[static_cast<size_t>(i)];
   }
   const at::Tensor storage = at::zeros({offset + extent}, tensor.options());
   at::Tensor copy = storage.as_strided(tensor.sizes(), strides, offset);
