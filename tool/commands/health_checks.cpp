@@ -12,9 +12,9 @@
 #include <fstream>
 #include <set>
 
+#include "cuda/cuda_driver.h"
 #include "edit_distance.h"
 #include "flagos/flagos.h"
-#include "report/cuda_driver.h"
 #include "report/environment.h"
 #include "report/error_text.h"
 #include "report/foreign_text.h"

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "cuda/cuda_driver.h"
+
 namespace flagos::diag {
 namespace {
 
@@ -24,12 +26,11 @@ fs::path torch_library_directory() {
   return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
-// Without it the CUPTI of CUDA 13.2 calls itself until the stack is full, whatever it is asked.
+// Without it CUPTI is not asked: that of CUDA 13.2 then calls itself until the stack is full.
 void require_driver() {
-  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) {
-    const char* error = dlerror();
+  if (!cuda_driver().found) {
     throw CuptiError(fmt::format("there is no CUDA driver, whose kernels CUPTI would record ({}). Install it.",
-                                 error != nullptr ? error : "libcuda.so.1"));
+                                 cuda_driver().error));
   }
 }
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <thread>
 
+#include "cuda/cuda_driver.h"
 #include "flagos/target.h"
-#include "report/cuda_driver.h"
 
 namespace flagos::diag {
 namespace {

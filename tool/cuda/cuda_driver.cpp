@@ -1,4 +1,4 @@
-#include "report/cuda_driver.h"
+#include "cuda/cuda_driver.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace flagos::diag {
 namespace {
 
 template <class Function>
-Function symbol(void* library, const char* name) {
+Function symbol_or_null(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
@@ -31,9 +31,9 @@ std::string module_version() {
 }
 
 void list_devices(void* library, CudaDriver& driver) {
-  const auto count_devices = symbol<int (*)(int*)>(library, "cuDeviceGetCount");
-  const auto get_device = symbol<int (*)(int*, int)>(library, "cuDeviceGet");
-  const auto get_name = symbol<int (*)(char*, int, int)>(library, "cuDeviceGetName");
+  const auto count_devices = symbol_or_null<int (*)(int*)>(library, "cuDeviceGetCount");
+  const auto get_device = symbol_or_null<int (*)(int*, int)>(library, "cuDeviceGet");
+  const auto get_name = symbol_or_null<int (*)(char*, int, int)>(library, "cuDeviceGetName");
   int count = 0;
   if (count_devices == nullptr || get_device == nullptr || get_name == nullptr || count_devices(&count) != 0) {
     return;
@@ -55,9 +55,9 @@ CudaDriver ask() {
     driver.error = "libcuda.so.1 is not there";
     return driver;
   }
-  const auto initialise = symbol<int (*)(unsigned)>(library, "cuInit");
+  const auto initialise = symbol_or_null<int (*)(unsigned)>(library, "cuInit");
   const int status = initialise != nullptr ? initialise(0) : -1;
-  if (const auto version = symbol<int (*)(int*)>(library, "cuDriverGetVersion")) {
+  if (const auto version = symbol_or_null<int (*)(int*)>(library, "cuDriverGetVersion")) {
     version(&driver.cuda_version);
   }
   if (status != 0) {
