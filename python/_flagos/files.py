@@ -22,15 +22,23 @@ def shown(text: str, limit: int = 300) -> str:
     return printable + ("..." if len(text) > limit else "")
 
 
+def chosen_library() -> str | None:
+    """The path that FLAGOS_LIBRARY names; None when it is not set. Raises ImportError when there is no such file."""
+    chosen = os.environ.get("FLAGOS_LIBRARY", "")
+    if not chosen:
+        return None
+    if not os.path.isfile(chosen):
+        raise ImportError(
+            f"flagos: FLAGOS_LIBRARY={shown(chosen)} is not a file. Set it to the path of {LIBRARY}, or unset it."
+        )
+    return os.path.abspath(chosen)
+
+
 def find_library() -> str:
     """The path of libflagos.so; the bare name, for the loader to look up, when it is in no place of its own."""
-    chosen = os.environ.get("FLAGOS_LIBRARY", "")
-    if chosen:
-        if not os.path.isfile(chosen):
-            raise ImportError(
-                f"flagos: FLAGOS_LIBRARY={shown(chosen)} is not a file. Set it to the path of {LIBRARY}, or unset it."
-            )
-        return os.path.abspath(chosen)
+    chosen = chosen_library()
+    if chosen is not None:
+        return chosen
     for candidate in (PACKAGE / LIBRARY, PACKAGE.parents[1] / "build" / "lib" / LIBRARY):
         if candidate.is_file():
             return str(candidate)

@@ -10,16 +10,19 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from _flagos.files import PACKAGE, PROGRAM
+from _flagos.files import PACKAGE, PROGRAM, chosen_library
 from _flagos.launcher import variables
 
 _NAME = "flagos-diag"
 
 
 def _of_the_chosen_library() -> list[Path]:
-    """Where the build that FLAGOS_LIBRARY is of has its flagos-diag; empty when the variable is not set."""
-    chosen = os.environ.get("FLAGOS_LIBRARY", "")
-    return [Path(os.path.abspath(chosen)).parents[1] / "tool" / _NAME] if os.path.isfile(chosen) else []
+    """Where the build that FLAGOS_LIBRARY is of has its flagos-diag; empty when it names no file."""
+    try:
+        chosen = chosen_library()
+    except ImportError:  # for who loads the library to tell
+        return []
+    return [Path(chosen).parent.parent / "tool" / _NAME] if chosen is not None else []
 
 
 def find_tool() -> str | None:
