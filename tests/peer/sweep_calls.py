@@ -10,11 +10,9 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map
 
-import flagos
 from sweep_copies import Copier, noise, tensors
-from sweep_observed import observe, raised, shared
+from sweep_observed import TARGET, observe, raised, shared
 
-NATIVE = flagos.target()
 HOST_ARGUMENTS = {"tensor_split"}  # whose tensors but the first have to be on the CPU on every device
 # The engine runs a device's backward on a thread of its own, and numbers nodes by thread; in a backward through a
 # backward the numbers decide in which order terms are added. So the CPU's runs on another thread too; main() of
@@ -67,7 +65,7 @@ def _derivatives(outputs: list, inputs: list, cotangents: list, device: str, cre
     def derive() -> tuple:
         return torch.autograd.grad(outputs, inputs, cotangents, allow_unused=True, create_graph=create_graph)
 
-    return _BACKWARD_THREAD.submit(derive).result() if device == NATIVE else derive()
+    return _BACKWARD_THREAD.submit(derive).result() if device == TARGET else derive()
 
 
 def backward(op: Any, sample: Any, device: str, order: int = 1) -> dict[str, Any]:
@@ -128,7 +126,7 @@ def out(op: Any, sample: Any, device: str) -> dict[str, Any]:
 
     Not the version counter of one that is resized: PyTorch's resize_output counts once less on the CPU than on devices.
     """
-    value, args, kwargs = arguments_on(op, sample, NATIVE, grad=False)
+    value, args, kwargs = arguments_on(op, sample, TARGET, grad=False)
     wanted = op(value, *args, **kwargs)
     seen: dict[str, Any] = {}
     for form in ("contiguous", "strided", "to resize", "other dtype"):

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_flatten
 import flagos
 from sweep_copies import tensors
 
-_TARGET = flagos.target()
+TARGET = flagos.target()
 _PARTS = {
     torch.sparse_coo: ("_indices", "_values"),
     torch.sparse_csr: ("crow_indices", "col_indices", "values"),
@@ -71,15 +71,15 @@ def shared(results: Any, arguments: Any) -> list[tuple[int, int, bool]]:
 
 def told(text: str) -> str:
     """A text without what names a device or an address."""
-    text = re.sub(rf"flagos(:0)?|privateuse1|PrivateUse1|{_TARGET}:0", _TARGET, text)
-    text = text.replace(f", device='{_TARGET}'", "")
+    text = re.sub(rf"flagos(:0)?|privateuse1|PrivateUse1|{TARGET}:0", TARGET, text)
+    text = text.replace(f", device='{TARGET}'", "")
     types = "FloatType|DoubleType|Bool|Complex|Half|BFloat|Int|Long|Byte|Char|Short"
-    return re.sub(rf"\b{_TARGET.upper()}(?=({types}))|torch\.cuda\.(?=({types}))|0x[0-9a-f]+", "", text)
+    return re.sub(rf"\b{TARGET.upper()}(?=({types}))|0x[0-9a-f]+", "", text)
 
 
 _NO_KERNEL = re.compile(
     r"Could not run '(?P<op>[\w:.]+)' with arguments from the '(?P<key>\w+)' backend\..*"
-    rf"|{_TARGET}: (?P<our_op>[\w:.]+) has no kernel for (?P<our_key>\w+), the target of .*", re.DOTALL)
+    rf"|{TARGET}: (?P<our_op>[\w:.]+) has no kernel for (?P<our_key>\w+), the target of .*", re.DOTALL)
 
 
 def raised(error: BaseException) -> tuple[str, str, str]:

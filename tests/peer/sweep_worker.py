@@ -22,7 +22,7 @@ from torch.testing._internal import common_methods_invocations as infos
 
 from sweep_calls import call
 from sweep_kinds import BY_ENGINE, error_kinds, kinds
-from sweep_observed import difference
+from sweep_observed import TARGET, difference
 
 FOREACH = [db for name in ("unary", "binary", "pointwise", "reduce", "other")
            for db in getattr(infos, f"foreach_{name}_op_db")]
@@ -37,7 +37,7 @@ def name_of(op: Any) -> str:
 
 def _arm(name: str, op: Any, kind: Callable, sample: Any) -> Any:
     flagos.set_redispatch_enabled(name == "on")
-    return call(kind, op, sample, flagos.target() if name == "native" else "flagos")
+    return call(kind, op, sample, TARGET if name == "native" else "flagos")
 
 
 def _judge(entry: str, op: Any, kind: Callable, samples: list, say: Callable) -> tuple[str, str]:
@@ -74,10 +74,9 @@ def _taken(make: Callable, count: int) -> list:
 
 
 def _entries(op: Any, foreach: bool) -> Iterator[tuple[str, Callable, Callable]]:
-    target = flagos.target()
-    for dtype in sorted(op.supported_dtypes("cpu") & op.supported_dtypes(target), key=str):
+    for dtype in sorted(op.supported_dtypes("cpu") & op.supported_dtypes(TARGET), key=str):
         for kind, way, make in kinds(op, dtype, foreach):
-            if target == "cuda" and way in BY_ENGINE:
+            if TARGET == "cuda" and way in BY_ENGINE:
                 continue
             yield f"{name_of(op)} {str(dtype).removeprefix('torch.')} {kind}", way, make
     for kind, way, make in error_kinds(op):
