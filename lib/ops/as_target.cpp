@@ -53,6 +53,7 @@ constexpr std::array kOperators{
     "rms_norm",
     "_autocast_to_reduced_precision",
     "_autocast_to_full_precision",
+    "cudnn_is_acceptable",
 };
 
 // Ones that only the CPU treats in a way of its own; on CUDA PyTorch's composite does the same as for any device.

@@ -10,6 +10,8 @@ import time
 import unittest
 from pathlib import Path
 
+import torch
+
 PROGRAM = os.path.abspath(sys.argv[1])
 ALL_SITUATIONS = "plain conj neg zerotensor functionalize vmap grad no_grad inference autocast python off".split()
 
@@ -201,6 +203,39 @@ class Verify(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("needs the cuda target; the target is cpu", done.stderr)
         self.assertIn("leave out --kernels", done.stderr)
+
+
+class DeviceErrors(unittest.TestCase):
+    """A failed device-side assertion, which CUDA reports with some later call, and an operator that CUDA lacks."""
+
+    FALSE = {"values": [[1, 1, 0, 1, 4, "cpu"]], "shapes": [[1]], "types": ["Tensor(int)"],
+             "tensor_range": json.dumps({"0": [0, 0]})}
+
+    def summary(self, target: str, *arguments: str, **variables: str) -> dict:
+        done = run("verify", *arguments, "--no-shrink", "--format", "json", FLAGOS_TARGET=target, **variables)
+        return json.loads(done.stdout)["summary"]
+
+    def failed_assertion(self, target: str) -> dict:
+        return self.summary(target, "_assert_async", "--args", json.dumps(self.FALSE), "--case", "as_recorded")
+
+    def test_on_the_cpu_it_is_an_error_like_any(self):
+        summary = self.failed_assertion("cpu")
+        self.assertEqual((summary["refused_by_native"], summary["native_crashed"], summary["different"]), (1, 0, 0))
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_on_the_device_it_is_charged_to_the_arm_that_failed(self):
+        summary = self.failed_assertion("cuda")
+        self.assertEqual((summary["refused_by_native"], summary["native_crashed"], summary["different"]), (0, 1, 0))
+        (why,) = summary["native_crashes"].values()
+        self.assertTrue(why.startswith("native arm: "), why)
+        self.assertIn("device-side assert", why)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_an_operator_without_a_kernel_is_refused_by_native(self):
+        summary = self.summary("cuda", "histogram.bin_ct")
+        self.assertEqual(summary["different"], 0)
+        self.assertGreater(summary["refused_by_native"], 0)
+        self.assertGreater(self.summary("cuda", "histogram.bin_ct", FLAGOS_FALLBACK="allow")["different"], 0)
 
 
 if __name__ == "__main__":

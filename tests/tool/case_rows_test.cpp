@@ -27,6 +27,18 @@ TEST(CaseRows, WithoutRecordedKernelsThereAreNoSuchFields) {
   }
 }
 
+TEST(CaseRows, AnArmThatBrokeTheProcess) {
+  const Row native = broken_arm_row("native_again", "the process died: SIGSEGV");
+  EXPECT_EQ(native,
+            (Row{{"end", "crashed"}, {"why", "native_again arm: the process died: SIGSEGV"}, {"rows", Row::array()}}));
+  EXPECT_EQ(broken_arm_row("", "no answer").at("why"), "no arm: no answer");
+  const Row ours = broken_arm_row("off", "device-side assert triggered");
+  EXPECT_EQ(ours.at("end"), "different");
+  EXPECT_EQ(ours.at("rows").at(0).at("arm_b"), "off");
+  EXPECT_EQ(ours.at("rows").at(0).at("reason"), "device-side assert triggered");
+  EXPECT_FALSE(is_equal(ours.at("rows").at(0)));
+}
+
 TEST(CaseRows, SameKernels) {
   const Row row = row_of(with_kernels(1, KernelSequence{"gemm"}), with_kernels(1, KernelSequence{"gemm"}));
   EXPECT_EQ(row.at("kernels_equal"), true);

@@ -62,6 +62,28 @@ TEST(WorkerPool, AHangEndsWithPatience) {
   EXPECT_EQ(verdicts.at("hang one"), "errorno answer within 1 s");
 }
 
+// Defaults reach the worker, unless the variable is set here to something.
+TEST(WorkerPool, DefaultsAreForWhatIsNotSet) {
+  constexpr const char* kNames[] = {"FLAGOS_TEST_UNSET", "FLAGOS_TEST_EMPTY", "FLAGOS_TEST_SET"};
+  setenv(kNames[1], "", 1);
+  setenv(kNames[2], "the user's", 1);
+  WorkerCommand command{{"/bin/sh", "-c",
+                         "read -r line <&3\nprintf '{\"row\":{\"situation\":\"%s|%s|%s\"}}\\n' "
+                         "\"$FLAGOS_TEST_UNSET\" \"$FLAGOS_TEST_EMPTY\" \"$FLAGOS_TEST_SET\" >&4\n"
+                         "printf '{\"done\":\"aten::mm\"}\\n' >&4"}};
+  for (const char* name : kNames) {
+    command.defaults.push_back(std::string(name) + "=ours");
+  }
+  std::string seen;
+  WorkerPool(command, 1, 20s)
+      .run(
+          {{"aten::mm", {"one"}}}, [&](const std::string& /*op*/, const Row& row) { seen = row.at("situation"); },
+          [](const std::string& /*op*/) {});
+  unsetenv(kNames[1]);
+  unsetenv(kNames[2]);
+  EXPECT_EQ(seen, "ours|ours|the user's");
+}
+
 // A worker that starts slowly is waited for, and one that dies while it starts is started again; its job is not lost.
 TEST(WorkerPool, ASlowOrFailedStartCostsNothing) {
   const auto mark = std::filesystem::temp_directory_path() / ("flagos-worker-" + std::to_string(getpid()));

@@ -28,6 +28,14 @@ namespace {
 constexpr double kShrinkSeconds = 10;
 constexpr double kShrinkSecondsOfAll = 4;
 
+// Note [Without the fallback]
+// An operator that the target has no kernel of is an error natively, and on flagos the CPU's result, by the fallback.
+// To compare the two says nothing, so the workers run with FLAGOS_FALLBACK=error, which makes it the same error in all
+// arms. A value that the user has set stands.
+WorkerCommand worker_command(uint64_t seed, const std::string& trace, bool verbose) {
+  return {{"/proc/self/exe"}, seed, trace, verbose, {"FLAGOS_FALLBACK=error"}};
+}
+
 std::vector<std::string> variant_names() {
   std::vector<std::string> names;
   for (const Variant variant : kVariants) {
@@ -127,7 +135,7 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
   CasesByOperator cases;
   size_t done = 0;
   Progress progress("verify", jobs.size(), options.quiet);
-  const WorkerCommand command{{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose};
+  const WorkerCommand command = worker_command(options.seed, choice_.trace(), options.verbose);
   // See Note [One CUPTI client].
   WorkerPool pool(command, kernels_ ? 1 : WorkerPool::default_size(), kVerifyPatience);
   try {
@@ -171,7 +179,7 @@ std::string Verify::reproduce(const std::string& op, const Row& found, uint64_t 
 // Failing cases get a smaller input, the line that replays it in place of the recorded one's, as far as time allows.
 void Verify::shrink(CasesByOperator& cases, const ArgumentSource& source, const GlobalOptions& options) const {
   const double seconds = shrink_seconds_ > 0 ? shrink_seconds_ : choice_.all() ? kShrinkSecondsOfAll : kShrinkSeconds;
-  CaseShrinker shrinker({{"/proc/self/exe"}, options.seed, choice_.trace(), options.verbose}, shrink_,
+  CaseShrinker shrinker(worker_command(options.seed, choice_.trace(), options.verbose), shrink_,
                         std::chrono::duration<double>(seconds));
   for (auto& [op, of_op] : cases) {
     for (Row& found : of_op) {

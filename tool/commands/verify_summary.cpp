@@ -5,7 +5,6 @@
 #include "cli/operator_names.h"
 #include "report/result_document.h"
 #include "verify/case_rows.h"
-#include "verify/isolated_case.h"
 #include "verify/known_operators.h"
 #include "verify/verifier.h"
 
@@ -23,7 +22,9 @@ Row counts_of(const std::vector<VerifiedCase>& cases) {
   std::set<std::string> ops;
   for (const VerifiedCase& each : cases) {
     const auto end = each.found.at("end").get<std::string>();
-    increment(counts, end == "refused" ? "refused_by_native" : end == kCrashed ? "native_crashed" : end.c_str());
+    increment(counts, end == "refused"                          ? "refused_by_native"
+                      : end == case_end_name(CaseEnd::kCrashed) ? "native_crashed"
+                                                                : end.c_str());
     if (end != "not_applicable") {
       increment(counts, "cases");
       ops.insert(each.op);
@@ -54,7 +55,7 @@ Row summarize_cases(const std::vector<VerifiedCase>& cases, const std::vector<st
   }
   Row crashes = Row::object();
   for (const VerifiedCase& each : cases) {
-    if (each.found.at("end") == kCrashed) {
+    if (each.found.at("end") == case_end_name(CaseEnd::kCrashed)) {
       crashes[each.found.at("reproduce").get<std::string>()] = each.found.at("why");
     }
   }

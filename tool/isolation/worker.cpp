@@ -1,7 +1,6 @@
 #include "isolation/worker.h"
 
 #include <ATen/Parallel.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -25,6 +24,7 @@
 #include "report/error_text.h"
 #include "situations/call_counts.h"
 #include "situations/checker.h"
+#include "verify/device_failure.h"
 #include "verify/isolated_case.h"
 #include "verify/verifier.h"
 
@@ -36,17 +36,6 @@ constexpr int kBrokenDevice = 3;
 constexpr int kNoParent = 4;
 
 void send(int out, const Row& message) { write_line(out, message.dump(-1, ' ', false, Row::error_handler_t::replace)); }
-
-// A CUDA error such as a failed device-side assertion stays with the process: every later call would fail.
-bool device_is_broken() {
-  try {
-    const c10::impl::VirtualGuardImpl device(c10::DeviceType::PrivateUse1);
-    device.synchronizeDevice(device.getDevice().index());
-    return false;
-  } catch (const std::exception&) {
-    return true;
-  }
-}
 
 // Read when it is asked for: requests that bring their arguments don't.
 class LazySource {
@@ -119,7 +108,7 @@ void verify_items(const Row& request, LazySource& source, uint64_t seed, int out
     row["situation"] = text;
     const bool equal = row.at("end") == case_end_name(CaseEnd::kEqual);
     send(out, {{"row", std::move(row)}});
-    if (!equal && device_is_broken()) {
+    if (!equal && device_failure().has_value()) {
       std::_Exit(kBrokenDevice);  // a new worker does the rest of the job
     }
   }
@@ -196,7 +185,7 @@ void serve(const Row& request, LazySource& source, uint64_t seed, int out) {
   } else {
     check(request, source.get(), seed, out);
   }
-  send(out, {{"done", request.at("op")}, {"spent", device_is_broken()}});
+  send(out, {{"done", request.at("op")}, {"spent", device_failure().has_value()}});
 }
 
 // The end of IN is seen between two jobs only, and a job may take minutes.

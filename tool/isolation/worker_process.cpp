@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -54,6 +55,34 @@ std::vector<std::string> arguments_of(const WorkerCommand& command) {
   return arguments;
 }
 
+// This process's own, without empty ones that have a default: as the library reads them, those are not set.
+std::vector<std::string> environment_of(const WorkerCommand& command) {
+  std::vector<std::string> variables;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    variables.emplace_back(*each);
+  }
+  for (const std::string& each : command.defaults) {
+    const std::string name_and_equals = each.substr(0, each.find('=') + 1);
+    std::erase(variables, name_and_equals);
+    const bool set = std::any_of(variables.begin(), variables.end(),
+                                 [&](const std::string& variable) { return variable.starts_with(name_and_equals); });
+    if (!set) {
+      variables.push_back(each);
+    }
+  }
+  return variables;
+}
+
+// As exec() takes them: pointers into `texts`, and a null.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 pid_t spawn(const WorkerCommand& command, int in, int out) {
   posix_spawn_file_actions_t actions{};
   posix_spawn_file_actions_init(&actions);
@@ -71,13 +100,11 @@ pid_t spawn(const WorkerCommand& command, int in, int out) {
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::vector<std::string> arguments = arguments_of(command);
-  std::vector<char*> argv;
-  for (auto& argument : arguments) {
-    argv.push_back(argument.data());
-  }
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = pointers_to(arguments);
+  std::vector<std::string> variables = environment_of(command);
+  const std::vector<char*> environment = pointers_to(variables);
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, argv.front(), &actions, &attributes, argv.data(), environ);
+  const int error = posix_spawnp(&pid, argv.front(), &actions, &attributes, argv.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {

@@ -18,6 +18,8 @@ struct WorkerCommand {
   uint64_t seed = 0;
   std::string trace;           // empty: the bundled corpus
   bool show_messages = false;  // standard output and error go to this process's standard error, else nowhere
+  std::vector<std::string> defaults =
+      {};  // "NAME=value": variables that this process's environment leaves unset or empty
 };
 
 class WorkerProcess {

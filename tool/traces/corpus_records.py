@@ -102,6 +102,17 @@ def _ranges(text: str) -> dict[str, list[int]]:
     return kept
 
 
+def _safe(ranges: dict[str, list[int]], schema: str) -> dict[str, list[int]]:
+    """Without the integers that a kernel takes for places in memory unchecked and that no range can make good ones.
+
+    Negative pivots come in pairs, each of which tells where its block ends; positive ones are rows, counted from one.
+    """
+    if schema.startswith("aten::linalg_ldl_solve") and "1" in ranges:
+        low, high = ranges["1"]
+        return ranges | {"1": [max(low, 1), max(high, 1)]}
+    return ranges
+
+
 # The observer's layout of a node: a line each for inputs, outputs and attributes.
 _NODE = re.compile(
     r'^ *("inputs": \{.*\}),\n *("outputs": \{.*\}),\n *"attrs": \[.*?"op_schema", "type": "string", "value": '
@@ -130,7 +141,7 @@ def read_trace(file: Path, seen: set[int]) -> Iterator[Record]:
         seen.add(key)
         node = json.loads(f'{{{inputs},{outputs},"schema":"{schema}","range":"{range_text}"}}')
         if _usable(node["inputs"]) and _usable(node["outputs"]):
-            yield Record(node["schema"], node["inputs"], node["outputs"], _ranges(node["range"]))
+            yield Record(node["schema"], node["inputs"], node["outputs"], _safe(_ranges(node["range"]), node["schema"]))
 
 
 def _aliasing(record: Record) -> list[int]:

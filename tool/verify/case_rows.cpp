@@ -40,6 +40,8 @@ const char* case_end_name(CaseEnd end) noexcept {
       return "nondeterministic";
     case CaseEnd::kRefused:
       return "refused";
+    case CaseEnd::kCrashed:
+      return "crashed";
     case CaseEnd::kNotApplicable:
       return "not_applicable";
   }
@@ -68,6 +70,13 @@ bool is_equal(const Row& row) { return row.at("equal") == true && !has_other_ker
 
 Row case_row(CaseEnd end, const std::string& why, std::vector<Row> rows) {
   return {{"end", case_end_name(end)}, {"why", why.empty() ? Row(nullptr) : Row(why)}, {"rows", std::move(rows)}};
+}
+
+Row broken_arm_row(const std::string& arm, const std::string& why) {
+  if (arm.starts_with("native") || arm.empty()) {
+    return case_row(CaseEnd::kCrashed, (arm.empty() ? "no" : arm) + " arm: " + why, {});
+  }
+  return case_row(CaseEnd::kDifferent, why, {differing("native", arm.c_str(), Difference{why, {}, ""})});
 }
 
 Row not_applicable_row(const std::string& why) { return case_row(CaseEnd::kNotApplicable, why, {}); }

@@ -16,6 +16,7 @@ enum class CaseEnd {
   kDifferent,
   kNondeterministic,  // runs of one arm differ from each other
   kRefused,           // all arms throw the same
+  kCrashed,           // a native arm ended the process or lost it the device: nothing was compared
   kNotApplicable,     // the variant makes no sense for this call, or its arguments can't be made
 };
 const char* case_end_name(CaseEnd end) noexcept;
@@ -40,6 +41,10 @@ bool has_other_kernels(const Row& row);
 
 // {"end": name, "why": text or null, "rows": rows}.
 Row case_row(CaseEnd end, const std::string& why, std::vector<Row> rows);
+
+// The case of an arm that ended the process or lost it the device. A flagos arm's is a finding; a native one's, and
+// that of no arm, "", says nothing about this library.
+Row broken_arm_row(const std::string& arm, const std::string& why);
 
 // The row of a case that can't run, with why.
 Row not_applicable_row(const std::string& why);

@@ -13,14 +13,7 @@ Row case_of_answer(Row answer) {
   if (answer.contains("end")) {
     return answer;
   }
-  const auto arm = answer.value("stage", "");
-  const auto why = answer.value("note", "");
-  if (arm.starts_with("native") || arm.empty()) {
-    return {
-        {"end", kCrashed}, {"why", fmt::format("{} arm: {}", arm.empty() ? "no" : arm, why)}, {"rows", Row::array()}};
-  }
-  const Row row = {{"arm_a", "native"}, {"arm_b", arm}, {"equal", false}, {"reason", why}};
-  return {{"end", case_end_name(CaseEnd::kDifferent)}, {"why", why}, {"rows", {row}}};
+  return broken_arm_row(answer.value("stage", ""), answer.value("note", ""));
 }
 
 Row case_settings(const CaseInput& input) { return {{"args", call_text(input.call)}, {"data", data_name(input.data)}}; }

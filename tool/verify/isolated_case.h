@@ -11,10 +11,8 @@ namespace flagos::diag {
 
 inline constexpr std::chrono::seconds kVerifyPatience(30);  // for one arm
 inline constexpr std::chrono::seconds kShrinkPatience(5);   // the same of a smaller input, with the worker's start
-inline constexpr const char* kCrashed = "crashed";          // an end beside CaseEnd's: a native arm killed the process
 
-// The case in a worker's answer: as Verifier::verify() returns it, or of a worker that died. One that died while a
-// flagos arm ran is a finding; while a native arm ran, it says nothing about this library.
+// The case in a worker's answer: as Verifier::verify() returns it, or broken_arm_row() of a worker that died.
 Row case_of_answer(Row answer);
 
 // The settings of a job of kind "verify" that runs `input` in place of a recorded call, and back.

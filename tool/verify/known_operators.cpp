@@ -30,4 +30,6 @@ const char* why_contents_ignored(const std::string& op) {
 
 bool trusts_strides(const std::string& op) { return without_aten(op).starts_with("_reshape_alias"); }
 
+bool trusts_sizes(const std::string& op) { return without_aten(op).starts_with("_sobol_engine"); }
+
 }  // namespace flagos::diag

@@ -14,4 +14,7 @@ const char* why_contents_ignored(const std::string& op);
 // Whether the operator believes the sizes and strides that it is given: with others it would read beyond the storage.
 bool trusts_strides(const std::string& op);
 
+// Whether it believes that its tensors have the elements that numbers beside them promise.
+bool trusts_sizes(const std::string& op);
+
 }  // namespace flagos::diag

@@ -15,6 +15,7 @@
 #include "situations/observation.h"
 #include "verify/argument_copies.h"
 #include "verify/call_results.h"
+#include "verify/device_failure.h"
 #include "verify/known_operators.h"
 #include "verify/nondeterminism_alert.h"
 #include "verify/normalized_error.h"
@@ -103,6 +104,9 @@ Verifier::Verifier(const std::string& op, uint64_t seed, OnArm on_arm, KernelRec
       contents_(why_contents_ignored(op) != nullptr ? Contents::kIgnored : Contents::kCompared) {}
 
 Stack Verifier::host_arguments(const CallRecord& call, Variant variant, Data data) const {
+  if (variant == Variant::kEmpty && trusts_sizes(op_)) {
+    throw VariantMakesNoSense("the operator writes as many elements as it is told, whether they are there or not");
+  }
   if (variant != Variant::kAsRecorded && trusts_strides(op_)) {
     throw VariantMakesNoSense(
         "the operator trusts the sizes and strides that it is given: others read beyond the storage");
@@ -146,6 +150,9 @@ CallOutcome Verifier::run(const Arm& arm, const Stack& host, Variant variant) co
     throw;  // it is not the operator's
   } catch (const std::exception& error) {
     outcome.error = normalized_error(call_error_text(error), target_device_type());
+  }
+  if (const auto failure = device_failure()) {
+    throw DeviceFailure(arm.name, *failure);
   }
   return outcome;
 }
@@ -303,6 +310,8 @@ Row Verifier::verify(const CallRecord& call, Variant variant, Data data) {
     return verify_arguments(host, variant);
   } catch (const CuptiError&) {
     throw;
+  } catch (const DeviceFailure& failure) {
+    return broken_arm_row(failure.arm(), failure.what());
   } catch (const std::exception& error) {  // from looking at what a call left behind
     const std::string text = fmt::format("can't be compared: {}", call_error_text(error));
     return case_row(CaseEnd::kDifferent, text, {differing("native", "on", Difference{text, {}, ""})});
