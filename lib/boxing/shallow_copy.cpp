@@ -23,6 +23,21 @@ at::Tensor as_target(const at::Tensor& tensor) {
   return tensor.defined() && is_boxable(*tensor.unsafeGetTensorImpl()) ? retagged(tensor, &retag_as_target) : tensor;
 }
 
+at::Tensor target_stand_in(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1 ||
+      is_boxable(*tensor.unsafeGetTensorImpl())) {
+    return as_target(tensor);
+  }
+  if (tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() || tensor.is_nested() ||
+      tensor.layout() != c10::kStrided) {
+    return {};
+  }
+  auto impl = c10::make_intrusive<c10::TensorImpl>(c10::DispatchKeySet(target().dense_key), tensor.dtype(),
+                                                   to_target_device(tensor.device()));
+  impl->set_sizes_and_strides(tensor.sizes(), tensor.strides());
+  return at::Tensor(std::move(impl));
+}
+
 void add_autocast_key(const at::Tensor& tensor) {
   auto* impl = tensor.unsafeGetTensorImpl();
   impl->*Members::key_set =

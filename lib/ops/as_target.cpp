@@ -17,8 +17,7 @@
 #include "device/target_constants.h"
 #include "flagos/target.h"
 #include "kernel/replacement.h"
-#include "ops/batch_norm.h"
-#include "ops/grid_sampler.h"
+#include "ops/choice_of_target.h"
 #include "ops/target_graph.h"
 #include "redispatch/operator_table.h"
 
@@ -117,60 +116,12 @@ IValue converted(const IValue& value, const Convert& convert) {
   return value;
 }
 
-// PyTorch's cast asks for the device and leaves one that it doesn't know alone. False, with nothing done, for a tensor
-// that it wouldn't cast on the target either, and for other operators.
-bool run_autocast_cast(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  const bool reduces = op.operator_name().name == "aten::_autocast_to_reduced_precision";
-  if (!reduces && op.operator_name().name != "aten::_autocast_to_full_precision") {
-    return false;
-  }
-  const size_t count = op.schema().arguments().size();
-  const auto arguments = torch::jit::last(stack, count);
-  const at::Tensor self = arguments[0].toTensor();
-  const bool on_cuda = target().type == c10::DeviceType::CUDA;
-  const bool enabled = arguments[on_cuda ? 1 : 2].toBool();
-  const bool is_reduced = self.scalar_type() == at::kHalf || self.scalar_type() == at::kBFloat16;
-  if (!enabled || !(reduces ? self.scalar_type() == at::kFloat : is_reduced)) {
-    return false;
-  }
-  at::Tensor cast = self.to(reduces ? arguments[on_cuda ? 3 : 4].toScalarType() : at::kFloat);
-  torch::jit::drop(stack, count);
-  torch::jit::push(stack, std::move(cast));
-  return true;
-}
-
-// PyTorch's composite, on the flagos tensors as they are, but for the choice of cuDNN and the device that casts ask
-// for.
+// PyTorch's composite, on the flagos tensors as they are, but for what it would choose on the target.
 void run_composite(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  if (op.operator_name().name == "aten::_batch_norm_impl_index") {
-    const auto arguments = torch::jit::last(stack, 9);
-    const auto optional = [&](size_t i) { return arguments[i].toOptional<at::Tensor>(); };
-    const at::Tensor input = arguments[0].toTensor();
-    const bool training = arguments[5].toBool();
-    const double eps = arguments[7].toDouble();
-    if (boxing::is_boxable(*input.unsafeGetTensorImpl()) &&
-        batch_norm_uses_cudnn(input, optional(1), optional(2), optional(3), optional(4), training, eps)) {
-      auto results = cudnn_batch_norm(input, optional(1), optional(2), optional(3), optional(4), training,
-                                      arguments[6].toDouble(), eps);
-      torch::jit::drop(stack, 9);
-      std::apply([&](auto&&... each) { torch::jit::push(stack, each...); }, results);
-      return;
-    }
+  if (!run_choice_of_target(op, stack)) {
+    // The table entry of a backend that has no kernel of its own is PyTorch's composite.
+    op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
   }
-  // lstm.data and its kin read batch_sizes on the host; cuDNN's path checks that, aten's own would crash.
-  if (op.operator_name().overload_name == "data") {
-    const at::Tensor batch_sizes = torch::jit::peek(stack, 1, op.schema().arguments().size()).toTensor();
-    TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(),
-                "batch_sizes tensor should be on CPU, but got on ", batch_sizes.device());
-  }
-  if (op.operator_name().name == "aten::grid_sampler" && run_cudnn_grid_sampler(stack)) {
-    return;
-  }
-  if (run_autocast_cast(op, stack)) {
-    return;
-  }
-  // The table entry of a backend that has no kernel of its own is PyTorch's composite.
-  op.redispatchBoxed(DispatchKeySet(DispatchKey::AutogradPrivateUse3), &stack);
 }
 
 // On target tensors the target's autocast is what flagos's is, and as it was afterwards.

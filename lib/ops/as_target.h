@@ -9,8 +9,7 @@ namespace flagos::ops {
 // target lacks. For those the whole composite runs on target tensors, and what it records for autograd is one node of
 // the caller's graph: target_graph.h.
 //  - Not for fake or wrapped tensors, under a mode, or with forward-mode tangents: then PyTorch's composite runs on the
-//    flagos tensors as it would without us. What batch_norm and grid_sampler would give to cuDNN still goes there:
-//    batch_norm.h, grid_sampler.h.
+//    flagos tensors as it would without us, but for what is known of the target's branch: choice_of_target.h.
 
 // Registers the operators. Called once, while the library is loaded.
 void register_as_target();

@@ -10,7 +10,7 @@ namespace flagos::ops {
 namespace {
 
 at::Tensor seen(const std::optional<at::Tensor>& tensor) {
-  return tensor.has_value() ? boxing::as_target(*tensor) : at::Tensor();
+  return tensor.has_value() ? boxing::target_stand_in(*tensor) : at::Tensor();
 }
 
 std::optional<at::Tensor> contiguous(const std::optional<at::Tensor>& tensor) {
@@ -22,9 +22,13 @@ std::optional<at::Tensor> contiguous(const std::optional<at::Tensor>& tensor) {
 bool batch_norm_uses_cudnn(const at::Tensor& input, const std::optional<at::Tensor>& weight,
                            const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& running_mean,
                            const std::optional<at::Tensor>& running_var, bool training, double eps) {
-  return target().has_index && at::native::_select_batch_norm_backend(
-                                   boxing::as_target(input), seen(weight), seen(bias), seen(running_mean),
-                                   seen(running_var), training, eps) == at::native::BatchNormBackend::Cudnn;
+  if (!target().has_index) {
+    return false;
+  }
+  const at::Tensor stand_in = boxing::target_stand_in(input);
+  return stand_in.defined() && at::native::_select_batch_norm_backend(stand_in, seen(weight), seen(bias),
+                                                                      seen(running_mean), seen(running_var), training,
+                                                                      eps) == at::native::BatchNormBackend::Cudnn;
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, int64_t> cudnn_batch_norm(

@@ -1,0 +1,98 @@
+#include "ops/choice_of_target.h"
+
+#include <ATen/ATen.h>
+#include <ATen/native/TensorProperties.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "boxing/shallow_copy.h"
+#include "device/target_constants.h"
+#include "flagos/target.h"
+#include "ops/batch_norm.h"
+#include "ops/cudnn_rnn.h"
+#include "ops/grid_sampler.h"
+
+namespace flagos::ops {
+namespace {
+
+using torch::jit::Stack;
+
+bool run_batch_norm(Stack& stack) {
+  constexpr size_t kArguments = 9;
+  const auto arguments = torch::jit::last(stack, kArguments);
+  const auto optional = [&](size_t i) { return arguments[i].toOptional<at::Tensor>(); };
+  const at::Tensor input = arguments[0].toTensor();
+  const bool training = arguments[5].toBool();
+  const double eps = arguments[7].toDouble();
+  if (!batch_norm_uses_cudnn(input, optional(1), optional(2), optional(3), optional(4), training, eps)) {
+    return false;
+  }
+  auto results = cudnn_batch_norm(input, optional(1), optional(2), optional(3), optional(4), training,
+                                  arguments[6].toDouble(), eps);
+  torch::jit::drop(stack, kArguments);
+  std::apply([&](auto&&... each) { torch::jit::push(stack, each...); }, results);
+  return true;
+}
+
+// PyTorch's casts leave a tensor of a device that they don't know alone. Nothing is done for one that they wouldn't
+// cast on the target either. The arguments: self, enabled on CUDA, enabled on the CPU; to reduce, the dtypes of both
+// too.
+bool run_cast(Stack& stack, bool reduces) {
+  const size_t count = reduces ? 5 : 3;
+  const auto arguments = torch::jit::last(stack, count);
+  const at::Tensor self = arguments[0].toTensor();
+  const bool on_cuda = target().type == c10::DeviceType::CUDA;
+  const bool is_reduced = self.scalar_type() == at::kHalf || self.scalar_type() == at::kBFloat16;
+  if (!arguments[on_cuda ? 1 : 2].toBool() || !(reduces ? self.scalar_type() == at::kFloat : is_reduced)) {
+    return false;
+  }
+  at::Tensor cast = self.to(reduces ? arguments[on_cuda ? 3 : 4].toScalarType() : at::kFloat);
+  torch::jit::drop(stack, count);
+  torch::jit::push(stack, std::move(cast));
+  return true;
+}
+
+bool run_cudnn_is_acceptable(Stack& stack) {
+  const at::Tensor stand_in = boxing::target_stand_in(torch::jit::pop(stack).toTensor());
+  torch::jit::push(stack, stand_in.defined() && at::native::cudnn_is_acceptable(stand_in));
+  return true;
+}
+
+struct Choice {
+  std::string_view op;
+  bool (*run)(Stack& stack);
+};
+
+constexpr std::array kChoices{
+    Choice{"aten::_batch_norm_impl_index", &run_batch_norm},
+    Choice{"aten::_autocast_to_reduced_precision", [](Stack& stack) { return run_cast(stack, true); }},
+    Choice{"aten::_autocast_to_full_precision", [](Stack& stack) { return run_cast(stack, false); }},
+    Choice{"aten::cudnn_is_acceptable", &run_cudnn_is_acceptable},
+    Choice{"aten::grid_sampler", &run_cudnn_grid_sampler},
+};
+
+}  // namespace
+
+bool run_choice_of_target(const c10::OperatorHandle& op, Stack& stack) {
+  if (run_cudnn_rnn(op.operator_name(), stack)) {
+    return true;
+  }
+  // lstm.data and its kin read batch_sizes on the host; cuDNN's path checks that, aten's own would crash.
+  if (op.operator_name().overload_name == "data") {
+    const at::Tensor batch_sizes = torch::jit::peek(stack, 1, op.schema().arguments().size()).toTensor();
+    TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(), "batch_sizes tensor should be on CPU, but got ",
+                batch_sizes.device());
+  }
+  for (const Choice& choice : kChoices) {
+    if (choice.op == op.operator_name().name) {
+      return choice.run(stack);
+    }
+  }
+  return false;
+}
+
+}  // namespace flagos::ops
