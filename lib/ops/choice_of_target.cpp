@@ -1,6 +1,7 @@
 #include "ops/choice_of_target.h"
 
 #include <ATen/ATen.h>
+#include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/native/TensorProperties.h>
 
 #include <array>
@@ -13,7 +14,6 @@
 #include "device/target_constants.h"
 #include "flagos/target.h"
 #include "ops/batch_norm.h"
-#include "ops/cudnn_rnn.h"
 #include "ops/grid_sampler.h"
 
 namespace flagos::ops {
@@ -41,7 +41,8 @@ bool run_batch_norm(Stack& stack) {
 // PyTorch's casts leave a tensor of a device that they don't know alone. Nothing is done for one that they wouldn't
 // cast on the target either. The arguments: self, enabled on CUDA, enabled on the CPU; to reduce, the dtypes of both
 // too.
-bool run_cast(Stack& stack, bool reduces) {
+template <bool reduces>
+bool run_cast(Stack& stack) {
   const size_t count = reduces ? 5 : 3;
   const auto arguments = torch::jit::last(stack, count);
   const at::Tensor self = arguments[0].toTensor();
@@ -62,34 +63,70 @@ bool run_cudnn_is_acceptable(Stack& stack) {
   return true;
 }
 
+// lstm, gru, rnn_tanh and rnn_relu reach their kernels by code of libtorch that asks for the device again. Tensors in
+// functionalization's wrappers, with nothing to differentiate, are taken out of them, as functionalization's own
+// fallback does for an operator that it does not know: these change none of their arguments, and return no view of one.
+bool run_recurrent(const c10::OperatorHandle& op, Stack& stack) {
+  bool wrapped = false;
+  bool wants_gradient = false;
+  const auto look = [&](const at::Tensor& tensor) {
+    wrapped = wrapped || at::functionalization::impl::isFunctionalTensor(tensor);
+    wants_gradient = wants_gradient || (tensor.requires_grad() && at::GradMode::is_enabled());
+  };
+  for (const c10::IValue& argument : torch::jit::last(stack, op.schema().arguments().size())) {
+    if (argument.isTensor() && argument.toTensor().defined()) {
+      look(argument.toTensor());
+    } else if (argument.isTensorList()) {
+      for (const at::Tensor& tensor : argument.toTensorVector()) {
+        look(tensor);
+      }
+    }
+  }
+  if (!wrapped || wants_gradient) {
+    return false;
+  }
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Functionalize), &stack);
+  return true;
+}
+
 struct Choice {
   std::string_view op;
-  bool (*run)(Stack& stack);
+  bool (*run)(const c10::OperatorHandle& op, Stack& stack);
 };
 
+template <auto run>
+constexpr Choice choice(std::string_view name) {
+  return {name, [](const c10::OperatorHandle& /*op*/, Stack& stack) { return run(stack); }};
+}
+
 constexpr std::array kChoices{
-    Choice{"aten::_batch_norm_impl_index", &run_batch_norm},
-    Choice{"aten::_autocast_to_reduced_precision", [](Stack& stack) { return run_cast(stack, true); }},
-    Choice{"aten::_autocast_to_full_precision", [](Stack& stack) { return run_cast(stack, false); }},
-    Choice{"aten::cudnn_is_acceptable", &run_cudnn_is_acceptable},
-    Choice{"aten::grid_sampler", &run_cudnn_grid_sampler},
+    choice<&run_batch_norm>("aten::_batch_norm_impl_index"),
+    choice<&run_cast<true>>("aten::_autocast_to_reduced_precision"),
+    choice<&run_cast<false>>("aten::_autocast_to_full_precision"),
+    choice<&run_cudnn_is_acceptable>("aten::cudnn_is_acceptable"),
+    choice<&run_cudnn_grid_sampler>("aten::grid_sampler"),
+    Choice{"aten::lstm", &run_recurrent},
+    Choice{"aten::gru", &run_recurrent},
+    Choice{"aten::rnn_tanh", &run_recurrent},
+    Choice{"aten::rnn_relu", &run_recurrent},
 };
+
+// lstm.data and its kin read batch_sizes on the host; cuDNN's path checks that, aten's own would crash.
+void check_batch_sizes(const c10::OperatorHandle& op, const Stack& stack) {
+  const at::Tensor batch_sizes = torch::jit::peek(stack, 1, op.schema().arguments().size()).toTensor();
+  TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(), "batch_sizes tensor should be on CPU, but got ",
+              batch_sizes.device());
+}
 
 }  // namespace
 
 bool run_choice_of_target(const c10::OperatorHandle& op, Stack& stack) {
-  if (run_cudnn_rnn(op.operator_name(), stack)) {
-    return true;
-  }
-  // lstm.data and its kin read batch_sizes on the host; cuDNN's path checks that, aten's own would crash.
   if (op.operator_name().overload_name == "data") {
-    const at::Tensor batch_sizes = torch::jit::peek(stack, 1, op.schema().arguments().size()).toTensor();
-    TORCH_CHECK(!target().has_index || batch_sizes.device().is_cpu(), "batch_sizes tensor should be on CPU, but got ",
-                batch_sizes.device());
+    check_batch_sizes(op, stack);
   }
-  for (const Choice& choice : kChoices) {
-    if (choice.op == op.operator_name().name) {
-      return choice.run(stack);
+  for (const Choice& each : kChoices) {
+    if (each.op == op.operator_name().name) {
+      return each.run(op, stack);
     }
   }
   return false;
