@@ -19,6 +19,7 @@
 #include "kernel/replacement.h"
 #include "ops/choice_of_target.h"
 #include "ops/target_graph.h"
+#include "ops/tensors_of.h"
 #include "redispatch/operator_table.h"
 
 namespace flagos::ops {
@@ -52,7 +53,6 @@ constexpr std::array kOperators{
     "rms_norm",
     "_autocast_to_reduced_precision",
     "_autocast_to_full_precision",
-    "cudnn_is_acceptable",
 };
 
 // Ones that only the CPU treats in a way of its own; on CUDA PyTorch's composite does the same as for any device.
@@ -66,23 +66,13 @@ constexpr std::array kOutOnCpuOnly{"quantile.out", "nanquantile.out"};
 // Operators with a derivative formula that branches on is_cuda(), as evenly_distribute_backward does.
 constexpr std::array kDerivativeAsks{"max", "min", "median", "nanmedian", "renorm"};
 
-template <class Visit>
-void for_each_tensor(const IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      visit(tensor);
-    }
-  }
-}
-
 // Whether this call may run on target tensors; see the Note.
 bool applies(c10::ArrayRef<IValue> arguments) {
   constexpr uint64_t kModes = keys::bits(DispatchKey::Python) | keys::bits(DispatchKey::Functionalize) |
                               keys::bits(DispatchKey::FuncTorchDynamicLayerFrontMode) |
                               keys::bits(DispatchKey::PythonDispatcher);
-  if ((c10::impl::tls_local_dispatch_key_set().included_.raw_repr() & kModes) != 0) {
+  const auto modes = c10::impl::tls_local_dispatch_key_set();
+  if (((modes.included_ - modes.excluded_).raw_repr() & kModes) != 0) {
     return false;
   }
   constexpr uint64_t kWrapped =
@@ -99,21 +89,6 @@ bool applies(c10::ArrayRef<IValue> arguments) {
     });
   }
   return possible;
-}
-
-template <class Convert>
-IValue converted(const IValue& value, const Convert& convert) {
-  if (value.isTensor()) {
-    return convert(value.toTensor());
-  }
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      list.push_back(convert(tensor));
-    }
-    return list;
-  }
-  return value;
 }
 
 // PyTorch's composite, on the flagos tensors as they are, but for what it would choose on the target.

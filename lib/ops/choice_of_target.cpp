@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
-#include <ATen/native/TensorProperties.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <array>
 #include <optional>
@@ -15,6 +15,7 @@
 #include "flagos/target.h"
 #include "ops/batch_norm.h"
 #include "ops/grid_sampler.h"
+#include "ops/tensors_of.h"
 
 namespace flagos::ops {
 namespace {
@@ -57,35 +58,46 @@ bool run_cast(Stack& stack) {
   return true;
 }
 
-bool run_cudnn_is_acceptable(Stack& stack) {
-  const at::Tensor stand_in = boxing::target_stand_in(torch::jit::pop(stack).toTensor());
-  torch::jit::push(stack, stand_in.defined() && at::native::cudnn_is_acceptable(stand_in));
-  return true;
+bool is_functional(const at::Tensor& tensor) { return at::functionalization::impl::isFunctionalTensor(tensor); }
+
+at::Tensor unwrapped(const at::Tensor& tensor) {
+  if (!is_functional(tensor)) {
+    return tensor;
+  }
+  at::functionalization::impl::sync(tensor);
+  return at::functionalization::impl::from_functional_tensor(tensor);
 }
 
-// lstm, gru, rnn_tanh and rnn_relu reach their kernels by code of libtorch that asks for the device again. Tensors in
+// lstm, gru, rnn_tanh and rnn_relu reach cuDNN by code of libtorch that asks for the device again. So tensors in
 // functionalization's wrappers, with nothing to differentiate, are taken out of them, as functionalization's own
 // fallback does for an operator that it does not know: these change none of their arguments, and return no view of one.
+// Not on the CPU target, where PyTorch takes them apart itself.
 bool run_recurrent(const c10::OperatorHandle& op, Stack& stack) {
+  const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
   bool wrapped = false;
   bool wants_gradient = false;
-  const auto look = [&](const at::Tensor& tensor) {
-    wrapped = wrapped || at::functionalization::impl::isFunctionalTensor(tensor);
-    wants_gradient = wants_gradient || (tensor.requires_grad() && at::GradMode::is_enabled());
-  };
-  for (const c10::IValue& argument : torch::jit::last(stack, op.schema().arguments().size())) {
-    if (argument.isTensor() && argument.toTensor().defined()) {
-      look(argument.toTensor());
-    } else if (argument.isTensorList()) {
-      for (const at::Tensor& tensor : argument.toTensorVector()) {
-        look(tensor);
-      }
-    }
+  for (const c10::IValue& argument : arguments) {
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      wrapped = wrapped || is_functional(tensor);
+      wants_gradient = wants_gradient || (tensor.requires_grad() && at::GradMode::is_enabled());
+    });
   }
-  if (!wrapped || wants_gradient) {
+  if (!target().has_index || !wrapped || wants_gradient) {
     return false;
   }
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Functionalize), &stack);
+  Stack below;
+  for (const c10::IValue& argument : arguments) {
+    below.push_back(converted(argument, unwrapped));
+  }
+  {
+    const c10::impl::ExcludeDispatchKeyGuard below_functionalization(c10::DispatchKey::Functionalize);
+    op.callBoxed(below);
+  }
+  torch::jit::drop(stack, arguments.size());
+  for (const c10::IValue& result : below) {
+    stack.push_back(converted(
+        result, [](const at::Tensor& tensor) { return at::functionalization::impl::to_functional_tensor(tensor); }));
+  }
   return true;
 }
 
@@ -103,7 +115,6 @@ constexpr std::array kChoices{
     choice<&run_batch_norm>("aten::_batch_norm_impl_index"),
     choice<&run_cast<true>>("aten::_autocast_to_reduced_precision"),
     choice<&run_cast<false>>("aten::_autocast_to_full_precision"),
-    choice<&run_cudnn_is_acceptable>("aten::cudnn_is_acceptable"),
     choice<&run_cudnn_grid_sampler>("aten::grid_sampler"),
     Choice{"aten::lstm", &run_recurrent},
     Choice{"aten::gru", &run_recurrent},

@@ -64,16 +64,6 @@ class Composites(Case):
             torch._dynamo.reset()
             self.check_each(lambda f: torch.compile(f, backend="aot_eager", dynamic=dynamic), 3, 4, 5, 6)
 
-    def test_cudnn_is_acceptable(self) -> None:
-        def ask(x: torch.Tensor) -> bool:
-            return torch.ops.aten.cudnn_is_acceptable(x)
-
-        for shape, dtype in (((2, 3), torch.float32), ((0,), torch.float32), ((2,), torch.int64)):
-            for transform in (lambda f: f, torch.func.functionalize):
-                answers = []
-                self.check(lambda d: [transform(lambda x: answers.append(ask(x)) or x)(torch.ones(shape, dtype=dtype, device=d))])
-                self.assertEqual(answers[0], answers[1], (shape, dtype))
-
 
 class RecurrentNetworks(Case):
     def test_functionalization(self) -> None:
