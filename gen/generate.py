@@ -57,13 +57,14 @@ class Policy:
     skipped: frozenset[str]
     contiguous: dict[str, tuple[str, ...]]
     mutated: dict[str, tuple[str, ...]]
+    metadata: frozenset[str]
     host_tensors: frozenset[str]
 
 
 def load_policy(path: Path, known: Iterable[str]) -> Policy:
     """Reads the policy; every name must be an operator of this torch, or its entry be `optional`."""
     data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    unknown_sections = set(data) - {"exclude", "handwritten", "contiguous", "mutated", "host_tensors"}
+    unknown_sections = set(data) - {"exclude", "handwritten", "contiguous", "mutated", "metadata", "host_tensors"}
     if unknown_sections:
         raise GeneratorError(f"{path.name}: unknown section {sorted(unknown_sections)[0]!r}")
     known = sorted(known)
@@ -82,6 +83,7 @@ def load_policy(path: Path, known: Iterable[str]) -> Policy:
         frozenset(names("exclude") + names("handwritten")),
         arguments("contiguous"),
         arguments("mutated"),
+        frozenset(names("metadata")),
         frozenset(names("host_tensors")),
     )
 
@@ -179,6 +181,8 @@ def operator_of(function: NativeFunction, policy: Policy) -> Operator:
     for section, wanted in (("contiguous", policy.contiguous), ("mutated", policy.mutated)):
         if name in wanted:
             parts.append(f".{section}_args = {argument_mask(function, section, wanted[name]):#x}")
+    if name in policy.metadata:
+        parts.append(".reads_metadata = true")
     if name in policy.host_tensors:
         parts.append(".accepts_host_tensors = true")
     return Operator(

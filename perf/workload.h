@@ -52,6 +52,8 @@ inline std::vector<Call> calls(at::Device device) {
          at::empty({8, 8}, options);
        }},
       {"empty_like", [=] { at::empty_like(a); }},
+      {"zeros_like", [=] { at::zeros_like(a); }},
+      {"randn_like", [=] { at::randn_like(a); }},
       {"clone", [=] { a.clone(); }},
       {"to(double)", [=] { a.to(at::kDouble); }},
       {"sum", [=] { a.sum(); }},

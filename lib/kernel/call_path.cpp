@@ -11,7 +11,15 @@
 namespace flagos::kernel {
 namespace {
 
-// Full dispatch of a call whose deciding key is flagos itself would come back here for ever.
+// Whether full dispatch would come back here for ever: the deciding key is flagos itself, of a tensor that can't be
+// boxed. The Python dispatcher, at whose key it only looks which kernel is the next key's, makes no difference.
+bool comes_back(const OpContext& context, uint64_t effective, const GateDecision& decision) {
+  constexpr uint64_t kPythonDispatcher = keys::bits(c10::DispatchKey::PythonDispatcher);
+  const GateDecision below =
+      (effective & kPythonDispatcher) == 0 ? decision : gate_slow(context.handle, effective & ~kPythonDispatcher);
+  return below.reason == Reason::kDevice && below.key == c10::DispatchKey::PrivateUse1;
+}
+
 [[noreturn]] void throw_not_boxable(const OpContext& context) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, "flagos: ", context.name,
@@ -40,8 +48,12 @@ void log_first(const OpContext& context, const GateDecision& decision) {
 C10_NOINLINE bool takes_fast_path_slow(const OpContext& context, const boxing::Frame& frame, uint64_t effective) {
   auto& state = frame.state();
   GateDecision decision = gate_slow(context.handle, effective);
-  if (decision.reason == Reason::kDevice && decision.key == c10::DispatchKey::PrivateUse1) {
-    throw_not_boxable(context);
+  if (comes_back(context, effective, decision)) {
+    if (!context.policy.reads_metadata) {
+      throw_not_boxable(context);
+    }
+    count(state.hits[context.id]);  // the kill switch can't change it
+    return true;
   }
   const uint8_t off = state.off.load(std::memory_order_relaxed);
   if ((off & redispatch_switch::kOffBit) != 0) {

@@ -18,6 +18,7 @@ namespace flagos::kernel {
 struct OpPolicy {
   uint64_t contiguous_args = 0;       // bit i: argument i is made contiguous before it is boxed
   uint64_t mutated_args = 0;          // bit i: argument i is changed though the schema does not mark it
+  bool reads_metadata = false;        // that of its tensors is all it reads: they need no memory on the target
   bool accepts_host_tensors = false;  // CPU tensors of one or more dimensions may be mixed with flagos tensors
 };
 

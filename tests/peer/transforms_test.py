@@ -1,4 +1,4 @@
-"""Composites that ask for the device, under functionalization, torch.func's transforms and AOTAutograd.
+"""Composites that ask for the device, under functionalization, torch.func's transforms and AOTAutograd; fake tensors.
 
 There PyTorch takes them apart above the device; which kernels it then reaches must not depend on the device's name. On
 CUDA that is cuDNN for norms and recurrent networks.
@@ -6,14 +6,19 @@ CUDA that is cuDNN for norms and recurrent networks.
 
 from __future__ import annotations
 
+import re
 import unittest
 from typing import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._pytree import tree_leaves
 
-from target_case import Case, randn
+import flagos
+from target_case import DEVICE, NATIVE, Case, randn
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
@@ -87,6 +92,51 @@ class RecurrentNetworks(Case):
             return [output.data if packed else output, *(hidden if isinstance(hidden, tuple) else (hidden,))]
 
         return torch.func.functionalize(forward)(randn(6, 3, 4, device=device))
+
+
+class FakeTensors(Case):
+    """Of an operator without a Meta kernel PyTorch makes real tensors like the fake ones, and runs the device's kernel."""
+
+    def test_operators_without_a_meta_kernel(self) -> None:
+        calls: dict[str, Callable[[torch.Tensor], object]] = {
+            "geqrf": torch.geqrf, "ormqr": lambda x: torch.ormqr(x, x[0], x), "grid_sample": grid_of_matrix}
+        for name, call in calls.items():
+            with self.subTest(name):
+                seen = []
+                for device in (NATIVE, DEVICE):
+                    with FakeTensorMode():
+                        results = tree_leaves(call(torch.empty(4, 4, device=device)))
+                    self.assertEqual({r.device.type for r in results}, {device})
+                    seen.append([(r.shape, r.stride(), r.dtype) for r in results])
+                self.assertEqual(*seen)
+                torch._dynamo.reset()
+                self.check(lambda d, call=call: torch.compile(call, backend="aot_eager")(randn(4, 4, device=d)))
+
+    def test_real_tensors_like_a_fake_one(self) -> None:
+        names = [name for name in torch._C._dispatch_get_all_op_names()
+                 if re.fullmatch(r"aten::(\w+_like|new_\w+)", name)]
+        self.assertIn("aten::randn_like", names)
+        more = {"full_like": [2.0], "randint_like": [5], "new_empty": [[2]], "new_zeros": [[2]], "new_ones": [[2]],
+                "new_full": [[2], 1.0], "new_empty_strided": [[2], [3]]}
+        for name in names:
+            op = name.removeprefix("aten::")
+            seen = []
+            for device in (NATIVE, DEVICE):
+                with FakeTensorMode():
+                    fake = torch.empty(3, 4, device=device).t()
+                for enabled in (True, False):
+                    with self.subTest(f"{op} on {device}, redispatch {enabled}"), no_dispatch(), flagos.redispatch(enabled):
+                        made = getattr(torch.ops.aten, op).default(fake, *more.get(op, []), device=device)
+                        self.assertIs(type(made), torch.Tensor)
+                        self.assertEqual(made.device.type, device)
+                        self.assertTrue(made.untyped_storage().data_ptr())
+                        seen.append((made.shape, made.stride(), made.dtype))
+            self.assertEqual(len(set(seen)), 1, (op, seen))
+
+
+def grid_of_matrix(x: torch.Tensor) -> torch.Tensor:
+    """cudnn_grid_sampler has no Meta kernel."""
+    return F.grid_sample(x[None, None], x[None, :, :, None].expand(1, 4, 4, 2).tanh(), align_corners=True)
 
 
 if __name__ == "__main__":
