@@ -57,8 +57,8 @@ class Policy:
     skipped: frozenset[str]
     contiguous: dict[str, tuple[str, ...]]
     mutated: dict[str, tuple[str, ...]]
-    metadata: frozenset[str]
     host_tensors: frozenset[str]
+    metadata: frozenset[str] = frozenset()
 
 
 def load_policy(path: Path, known: Iterable[str]) -> Policy:
@@ -83,8 +83,8 @@ def load_policy(path: Path, known: Iterable[str]) -> Policy:
         frozenset(names("exclude") + names("handwritten")),
         arguments("contiguous"),
         arguments("mutated"),
-        frozenset(names("metadata")),
         frozenset(names("host_tensors")),
+        frozenset(names("metadata")),
     )
 
 

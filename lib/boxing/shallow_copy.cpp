@@ -6,6 +6,7 @@
 
 #include "boxing/alias.h"
 #include "boxing/tensor_impl_members.h"
+#include "flagos/target.h"
 
 namespace flagos::boxing {
 namespace {

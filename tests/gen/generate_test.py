@@ -59,6 +59,10 @@ class Whole(unittest.TestCase):
     def test_index_takes_host_tensors(self):
         self.assertIn("registered_op<at::_ops::index_Tensor, OpPolicy{.accepts_host_tensors = true}>()", self.code)
 
+    def test_factories_like_a_tensor_need_no_memory_of_it(self):
+        self.assertIn("registered_op<at::_ops::zeros_like, OpPolicy{.reads_metadata = true}>()", self.code)
+        self.assertNotIn("empty_like", self.ops)
+
     def test_unmarked_argument_that_is_replaced_is_mutated(self):
         self.assertIn("_cudnn_rnn_flatten_weight, OpPolicy{.mutated_args = 0x1}", self.code)
 

@@ -47,16 +47,17 @@ FUNCTIONS: tuple[Function, ...] = (batch_norm, instance_norm, grid_sample, group
 
 class Composites(Case):
     def check_each(self, transform: Callable[[Function], Function], *shape: int,
-                   functions: tuple[Function, ...] = FUNCTIONS) -> None:
+                   functions: tuple[Function, ...] = FUNCTIONS, exact: bool = True) -> None:
         for function in functions:
             with self.subTest(function.__name__):
-                self.check(lambda d, function=function: transform(function)(randn(*shape, device=d)))
+                self.check(lambda d, function=function: transform(function)(randn(*shape, device=d)), exact)
 
     def test_functionalization(self) -> None:
         self.check_each(torch.func.functionalize, 3, 4, 5, 6)
 
     def test_vmap(self) -> None:
-        self.check_each(torch.vmap, 2, 3, 4, 5, 6)
+        # vmap's own rule calls PyTorch's composite without the dispatcher, which gives cuDNN CUDA's tensors alone.
+        self.check_each(torch.vmap, 2, 3, 4, 5, 6, exact=NATIVE == "cpu")
 
     def test_forward_mode(self) -> None:
         def tangent(function: Function) -> Function:
@@ -67,7 +68,9 @@ class Composites(Case):
     def test_aot_autograd(self) -> None:
         for dynamic in (False, True):
             torch._dynamo.reset()
-            self.check_each(lambda f: torch.compile(f, backend="aot_eager", dynamic=dynamic), 3, 4, 5, 6)
+            # Whether cuDNN samples is not asked for symbolic sizes.
+            self.check_each(lambda f: torch.compile(f, backend="aot_eager", dynamic=dynamic), 3, 4, 5, 6,
+                            exact=NATIVE == "cpu" or not dynamic)
 
 
 class RecurrentNetworks(Case):
