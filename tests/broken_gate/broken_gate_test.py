@@ -70,6 +70,7 @@ class BrokenGate(unittest.TestCase):
             rows = [row for row in found["results"] if row["equal"] is False]
             self.assertEqual({(row["op"], row["case"]) for row in rows}, {(op, case) for op in ops}, key)
             self.assertIn("on_arrival", {row["arm_b"] for row in rows})
+            self.assertGreaterEqual(found["summary"]["on_against_off"]["different"], len(ops))
             self.assertTrue(all(f"--case {case}" in row["reproduce"] for row in rows))
             self.assertEqual(code, 1)
 

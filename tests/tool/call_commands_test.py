@@ -137,6 +137,9 @@ class Verify(unittest.TestCase):
         summary = document["summary"]
         self.assertGreater(summary["equal"], 5)
         self.assertEqual((summary["ops"], summary["different"]), (1, 0))
+        on_off = summary["on_against_off"]
+        self.assertEqual(on_off, {"same": summary["equal"] + summary["refused_by_native"], "different": 0,
+                                  "not_compared": summary["nondeterministic"] + summary["native_crashed"], "max_abs_diff": 0.0})
 
     def test_verbose_has_a_row_for_each_pair_of_arms(self):
         done = run("verify", "add.Tensor", "--call", "1", "--case", "offset,neg", "-v", "--format", "json")
@@ -178,7 +181,10 @@ class Verify(unittest.TestCase):
     def test_failing_cases_shrink_unless_told_otherwise(self):
         # Known to differ on the CPU, see README.md.
         arguments = ["verify", "kron.out", "--case", "empty", "--call", "0", "--format", "json"]
-        before = json.loads(run(*arguments, "--no-shrink").stdout)["results"][0]
+        document = json.loads(run(*arguments, "--no-shrink").stdout)
+        self.assertEqual(document["summary"]["on_against_off"],
+                         {"same": 1, "different": 0, "not_compared": 0, "max_abs_diff": 0.0})  # alike, and unlike native
+        before = document["results"][0]
         self.assertIsNone(before["shrunk"])
         self.assertIn("--call 0", before["reproduce"])
         found = json.loads(run(*arguments).stdout)["results"][0]

@@ -45,6 +45,17 @@ def needs(program: str):
     return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
 
 
+class Help(unittest.TestCase):
+    def test_each_command_has_examples_of_itself(self):
+        commands, _ = help_of()
+        self.assertIn("ab-bench", commands)
+        for command in commands:
+            examples = output(command, "--help").partition("Examples:\n")[2]
+            self.assertRegex(examples, rf"^  flagos-diag {command}\b")
+            self.assertEqual(set(re.findall(r"^  flagos-diag (\S+)", examples, re.M)), {command})
+            self.assertIn("Exit codes: 0 as hoped", examples)
+
+
 class Text(unittest.TestCase):
     """The commands that print no report."""
 

@@ -241,6 +241,13 @@ class Compare(Documents):
             self.assertEqual((found, [row["verdict"] for row in compared["results"]]), (code, [verdict]))
             self.assertAlmostEqual(compared["results"][0]["speedup"], 100 / after)
 
+    def test_a_changed_native_arm_is_the_machine(self):
+        def runs(ns: float) -> dict:
+            return document("ab-bench", [times("mm", arm, "off", ns, 0.9, "FASTER") for arm in ("native", "on")])
+
+        self.assertIn("native arm changed in 1 cases", str(self.compare(runs(100), runs(120))[1]["notes"]))
+        self.assertNotIn("native arm", str(self.compare(self.bench(100), self.bench(120))[1]["notes"]))
+
     def test_changes_of_checks_and_verifications(self):
         code, compared = self.compare(document("check-op", checked("mm", plain="fast", off="full")),
                                       document("check-op", checked("mm", plain="full", off="full")))

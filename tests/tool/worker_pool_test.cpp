@@ -67,10 +67,11 @@ TEST(WorkerPool, DefaultsAreForWhatIsNotSet) {
   constexpr const char* kNames[] = {"FLAGOS_TEST_UNSET", "FLAGOS_TEST_EMPTY", "FLAGOS_TEST_SET"};
   setenv(kNames[1], "", 1);
   setenv(kNames[2], "the user's", 1);
-  WorkerCommand command{{"/bin/sh", "-c",
-                         "read -r line <&3\nprintf '{\"row\":{\"situation\":\"%s|%s|%s\"}}\\n' "
-                         "\"$FLAGOS_TEST_UNSET\" \"$FLAGOS_TEST_EMPTY\" \"$FLAGOS_TEST_SET\" >&4\n"
-                         "printf '{\"done\":\"aten::mm\"}\\n' >&4"}};
+  WorkerCommand command;
+  command.program = {"/bin/sh", "-c",
+                     "read -r line <&3\nprintf '{\"row\":{\"situation\":\"%s|%s|%s\"}}\\n' "
+                     "\"$FLAGOS_TEST_UNSET\" \"$FLAGOS_TEST_EMPTY\" \"$FLAGOS_TEST_SET\" >&4\n"
+                     "printf '{\"done\":\"aten::mm\"}\\n' >&4"};
   for (const char* name : kNames) {
     command.defaults.push_back(std::string(name) + "=ours");
   }

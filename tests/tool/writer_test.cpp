@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace flagos::diag {
@@ -67,6 +68,44 @@ TEST(TableWriter, FitsTheTerminal) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 62U) << line;  // the ellipsis is three bytes, one column
   }
+}
+
+// The widest tables that there are: the fields of verify and check-op.
+TEST(TableWriter, FitsANarrowTerminal) {
+  Report report;
+  report.fields = {"op",           "case",       "call",   "arm_a",     "arm_b",  "equal",
+                   "max_abs_diff", "first_diff", "reason", "reproduce", "shrunk", "note"};
+  Row row = Row::object();
+  for (const auto& field : report.fields) {
+    row[field] = "some words of " + field;
+  }
+  const std::string command = "flagos-diag verify kron.out --args " + std::string(200, 'x');
+  row["reproduce"] = command;
+  report.rows = {row, row};
+  report.line_fields = {"reproduce", "shrunk"};
+  report.summary["verdicts"] = {
+      {"FASTER", 1234567890}, {"SLOWER", 1234567890}, {"SAME", 1234567890}, {"other", 1234567890}};
+  report.notes = {"a note of many words that is longer than a line of a narrow terminal can be, and a longword" +
+                  std::string(70, 'x')};
+  for (const size_t width : {60, 80, 200}) {
+    TableStyle style;
+    style.width = width;
+    const std::string text = written(Format::kTable, style, report);
+    std::istringstream lines(text);
+    size_t commands = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line == "reproduce: " + command) {
+        ++commands;
+      } else if (!line.ends_with("xxxx")) {
+        const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+        EXPECT_LE(static_cast<size_t>(columns), width) << line;
+      }
+    }
+    EXPECT_EQ(commands, 1U) << text;  // both rows have the same
+    EXPECT_NE(text.find("shrunk: some words of shrunk\n"), std::string::npos);
+    EXPECT_NE(text.find("1234567890"), std::string::npos);
+  }
+  EXPECT_NE(written(Format::kMarkdown, {}, report).find("| reproduce |"), std::string::npos);
 }
 
 TEST(TableWriter, QuietHasRowsOnly) {

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <map>
+#include <sstream>
+#include <string>
 
 namespace flagos::diag {
 namespace {
@@ -15,21 +17,42 @@ const std::map<std::string, Format> kFormats = {{"table", Format::kTable},
 const std::map<std::string, ColorChoice> kColors = {
     {"auto", ColorChoice::kAuto}, {"always", ColorChoice::kAlways}, {"never", ColorChoice::kNever}};
 
-constexpr const char* kExamples = R"(
-Examples:
-  flagos-diag check-op add.Tensor                 which situations take the fast path, and why not
+constexpr const char* kExamples =
+    R"(  flagos-diag check-op add.Tensor                 which situations take the fast path, and why not
   flagos-diag check-op 'index*' --explain         the same in words, for every operator the glob matches
   flagos-diag check-op --all --format json --output ops.json
   flagos-diag record -o run.json -- python train.py   one step of a program of yours, as a trace
   flagos-diag check-op --trace run.json           the operators that a recorded PyTorch execution trace calls
   flagos-diag verify add.Tensor                   same results with the fast path, without, and natively?
   flagos-diag verify --all --format json          every operator with recorded arguments
+  flagos-diag verify mm --case transposed --call 0   one case of one recorded call
+  flagos-diag ab-bench add.Tensor mm              what the fast path gains, and what a call costs over native
+  flagos-diag ab-bench --workload qwen3-decode --time-budget 60 --format json --output new.json
+  flagos-diag compare old.json new.json           what changed between two runs
+  flagos-diag report new.json --output report.html   one page with the figures of one or more runs
+  flagos-diag stats --trace run.json              how often each operator took the fast path
+  flagos-diag routes                              which operators go elsewhere, by which order
+  flagos-diag completion bash > flagos-diag.bash  to be read by the shell, or put where it looks for completions
+  flagos-diag man                                 the manual page, to be read with man -l
   flagos-diag explain FP-CONJ                     what a code means and what to do
   flagos-diag explain mm                          what is registered for an operator, with source lines
   flagos-diag --list --target cpu                 every operator and how it is carried out
   flagos-diag doctor                              is this installation in order?
+)";
+constexpr const char* kExitCodes =
+    "\nExit codes: 0 as hoped, 1 a finding, 2 usage or environment, 3 inconclusive, 130 interrupted.";
 
-Exit codes: 0 as hoped, 1 a finding, 2 usage or environment, 3 inconclusive, 130 interrupted.)";
+// Those of a command; all for "".
+std::string examples(const std::string& command) {
+  std::istringstream lines(kExamples);
+  std::string found;
+  for (std::string line; std::getline(lines, line);) {
+    if (command.empty() || line.starts_with("  flagos-diag " + command + ' ')) {
+      found += line + '\n';
+    }
+  }
+  return (found.empty() ? "" : "\nExamples:\n" + found) + kExitCodes;
+}
 
 // CLI::CheckedTransformer would name the enumerators' numbers in its messages.
 template <class T>
@@ -54,7 +77,13 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_flag("-v,--verbose", options.verbose, "Show the warnings of PyTorch and of worker processes");
   app.add_flag("--list", options.list, "List the operators and how each is carried out");
   app.add_flag("--version", options.version, "Print the version");
-  app.footer(kExamples);
+}
+
+void add_examples(CLI::App& app) {
+  app.footer(examples(""));
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->footer(examples(command->get_name()));
+  }
 }
 
 void refuse_empty_values(CLI::App& app) {

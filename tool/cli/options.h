@@ -27,6 +27,9 @@ struct GlobalOptions {
 // name. `options` must outlive `app`.
 void add_global_options(CLI::App& app, GlobalOptions& options);
 
+// Ends the help text of `app` and of each command that it has by then with its examples and the exit codes.
+void add_examples(CLI::App& app);
+
 // How reports are drawn with these options.
 // Has every option and argument, commands' too, refuse an empty value: "$FILE" of a script that forgot to set it must
 // not mean "no --trace".

@@ -83,6 +83,7 @@ ExitCode parse(int argc, char** argv) {
   for (const auto& command : made) {
     commands.emplace_back(command->add_to(app), command.get());
   }
+  add_examples(app);
   refuse_empty_values(app);
   try {
     app.parse(argc, argv);

@@ -14,8 +14,6 @@
 namespace flagos::diag {
 namespace {
 
-constexpr const char* kNative = "native";
-
 using ArmKey = std::tuple<std::string, Row, Row, std::string>;
 
 ArmKey key_of(const Row& row) {
@@ -30,15 +28,6 @@ Row without_key(const Row& compared) {
     row[field] = compared.at(field);
   }
   return row;
-}
-
-size_t changed_natives(const std::vector<Row>& compared) {
-  size_t count = 0;
-  for (const Row& row : compared) {
-    const auto verdict = text_field(row, "verdict");
-    count += text_field(row, "arm") == kNative && (verdict == "SLOWER" || verdict == "FASTER") ? 1 : 0;
-  }
-  return count;
 }
 
 }  // namespace
@@ -76,10 +65,6 @@ void Baseline::compare_with(Report& report) const {
   if (!unlike_.empty()) {
     report.notes.push_back(
         fmt::format("The environments of baseline and this run differ: {}.", fmt::join(unlike_, ", ")));
-  }
-  if (const size_t changed = changed_natives(compared.rows); changed != 0) {
-    report.notes.push_back(fmt::format(
-        "The native arm changed against the baseline in {} cases: that is the machine, not libflagos.", changed));
   }
 }
 

@@ -28,6 +28,7 @@ Outcome Compare::run(const GlobalOptions& /*options*/) {
   Report& report = outcome.report;
   report.command = "compare";
   report.fields = std::move(compared.fields);
+  report.line_fields = {"reproduce"};
   report.rows = std::move(compared.rows);
   report.summary = {{"compared_command", after.command}, {"old", old_file_}, {"new", new_file_}};
   report.summary.update(compared.summary);

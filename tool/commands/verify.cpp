@@ -251,6 +251,7 @@ Outcome Verify::run(const GlobalOptions& options) {
   Report& report = outcome.report;
   report.command = "verify";
   report.fields.assign(std::begin(kVerifyFields), std::end(kVerifyFields));
+  report.line_fields = {"reason", "reproduce", "shrunk"};
   if (kernels_) {
     report.fields.emplace_back("kernels_equal");
     report.table_fields = report.fields;  // the reason names the kernel that differs; sequences would fill the screen

@@ -1,5 +1,7 @@
 #include "commands/verify_summary.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "cli/operator_names.h"
@@ -34,11 +36,48 @@ Row counts_of(const std::vector<VerifiedCase>& cases) {
   return counts;
 }
 
+bool are(const Row& row, const char* a, const char* b) { return row.at("arm_a") == a && row.at("arm_b") == b; }
+
+// Whether the arms with the fast path and without it left the same behind; nothing where that was not seen.
+std::optional<bool> on_is_off(const Row& found, double& max_abs_diff) {
+  if (found.at("end") == case_end_name(CaseEnd::kEqual) || found.at("end") == case_end_name(CaseEnd::kRefused)) {
+    return true;
+  }
+  if (found.at("end") != case_end_name(CaseEnd::kDifferent)) {
+    return std::nullopt;
+  }
+  std::optional<bool> same;
+  for (const Row& row : found.at("rows")) {
+    if (are(row, "on", "off") || are(row, "off_arrival", "on_arrival")) {
+      same = same.value_or(true) && row.at("equal") == true;
+      const auto apart = row.find("max_abs_diff");
+      if (apart != row.end() && apart->is_number()) {
+        max_abs_diff = std::max(max_abs_diff, apart->get<double>());
+      }
+    }
+  }
+  return same;
+}
+
+Row on_against_off(const std::vector<VerifiedCase>& cases) {
+  Row counts = {{"same", 0}, {"different", 0}, {"not_compared", 0}};
+  double max_abs_diff = 0;
+  for (const VerifiedCase& each : cases) {
+    if (each.found.at("end") != case_end_name(CaseEnd::kNotApplicable)) {
+      const auto same = on_is_off(each.found, max_abs_diff);
+      increment(counts, !same.has_value() ? "not_compared" : *same ? "same" : "different");
+    }
+  }
+  counts["max_abs_diff"] = max_abs_diff;
+  return counts;
+}
+
 }  // namespace
 
 Row summarize_cases(const std::vector<VerifiedCase>& cases, const std::vector<std::string>& ops,
                     const ArgumentSource& source) {
   Row summary = counts_of(cases);
+  summary["on_against_off"] = on_against_off(cases);
   Row unknown = Row::object();
   Row ignored = Row::object();
   std::set<std::string> ran;

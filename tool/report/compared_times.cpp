@@ -96,6 +96,19 @@ int rank_of(const Row& row) {
   return verdict == "SLOWER" ? 0 : verdict == "FASTER" ? 1 : verdict == "INCONCLUSIVE" ? 2 : 3;
 }
 
+// libflagos has no part in the native arm: where that changed, the others' changes are the machine's too.
+void note_changed_natives(ComparedRuns& compared) {
+  const auto changed = std::count_if(compared.rows.begin(), compared.rows.end(), [](const Row& row) {
+    return text_field(row, "arm") == "native" && rank_of(row) <= 1;
+  });
+  if (changed != 0) {
+    compared.notes.push_back(fmt::format(
+        "The native arm changed in {} cases: that is the machine, not libflagos. Runs of one machine in one state compare; "
+        "ab-bench's own ratios on_off and on_native do in any.",
+        changed));
+  }
+}
+
 }  // namespace
 
 std::optional<MedianTime> median_time(const Row& row) {
@@ -138,6 +151,7 @@ ComparedRuns compare_times(const ResultDocument& before, const ResultDocument& a
   }
   std::stable_sort(compared.rows.begin(), compared.rows.end(),
                    [](const Row& a, const Row& b) { return rank_of(a) < rank_of(b); });
+  note_changed_natives(compared);
   compared.findings = verdicts["SLOWER"].get<size_t>();
   compared.summary["compared"] = compared.comparable;
   compared.summary["verdicts"] = verdicts;

@@ -14,6 +14,7 @@ struct Report {
   std::string command;                    // "check-op"
   std::vector<std::string> fields;        // of the rows, in the order of the columns
   std::vector<std::string> table_fields;  // those that a table for people shows; empty: all
+  std::vector<std::string> line_fields;   // those that such a table has on lines of their own below, never cut
   std::vector<Row> rows;
   Row summary = Row::object();
   Row environment = Row::object();
