@@ -16,6 +16,7 @@
 #include "verify/argument_copies.h"
 #include "verify/call_results.h"
 #include "verify/device_failure.h"
+#include "verify/host_arguments.h"
 #include "verify/known_operators.h"
 #include "verify/nondeterminism_alert.h"
 #include "verify/normalized_error.h"
@@ -30,11 +31,6 @@ constexpr int kScribble = 0xa5;
 constexpr int kMoreScribbles[] = {0x5a, 0x00, 0xff, 0x7f};  // before further runs, in turn
 constexpr int kMoreBlocks = 4;
 enum : size_t { kNative, kOn, kOff, kOffArrival, kOnArrival };  // arms, in the order in which they run
-
-class VariantMakesNoSense : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 c10::Device flagos_device() { return {c10::DeviceType::PrivateUse1, 0}; }
 
@@ -102,25 +98,6 @@ Verifier::Verifier(const std::string& op, uint64_t seed, OnArm on_arm, KernelRec
       on_arm_(std::move(on_arm)),
       recorder_(recorder),
       contents_(why_contents_ignored(op) != nullptr ? Contents::kIgnored : Contents::kCompared) {}
-
-Stack Verifier::host_arguments(const CallRecord& call, Variant variant, Data data) const {
-  if (variant == Variant::kEmpty && trusts_sizes(op_)) {
-    throw VariantMakesNoSense("the operator writes as many elements as it is told, whether they are there or not");
-  }
-  if (variant != Variant::kAsRecorded && trusts_strides(op_)) {
-    throw VariantMakesNoSense(
-        "the operator trusts the sizes and strides that it is given: others read beyond the storage");
-  }
-  MaterializeOptions options;
-  options.seed = seed_;
-  options.data = data;
-  options.complex_data = variant == Variant::kConj;
-  Stack arguments = materialize(call, handle_, options);
-  if (!apply_variant(variant, arguments, handle_.schema())) {
-    throw VariantMakesNoSense("no argument that could be changed so");
-  }
-  return arguments;
-}
 
 CallOutcome Verifier::run(const Arm& arm, const Stack& host, Variant variant) const {
   on_arm_(arm.name);
@@ -302,7 +279,7 @@ Row Verifier::mismatch(std::vector<Ran> arms, std::vector<Pair> pairs, const Sta
 Row Verifier::verify(const CallRecord& call, Variant variant, Data data) {
   Stack host;
   try {
-    host = host_arguments(call, variant, data);
+    host = host_arguments(call, handle_, variant, data, seed_);
   } catch (const std::exception& error) {
     return not_applicable_row(call_error_text(error));
   }

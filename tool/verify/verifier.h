@@ -59,7 +59,6 @@ class Verifier {
   struct Pair;
   struct Further;
 
-  Stack host_arguments(const CallRecord& call, Variant variant, Data data) const;
   CallOutcome run(const Arm& arm, const Stack& host, Variant variant) const;
   // Makes the call, and records what it launches.
   std::optional<KernelSequence> run_call(const Arm& arm, Stack& stack, Variant variant) const;
