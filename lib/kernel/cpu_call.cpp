@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "boxing/tensors_of.h"
+
 namespace flagos::kernel {
 namespace {
 
@@ -59,18 +61,8 @@ class CpuCall {
     }
   }
 
-  IValue result(IValue&& value) const {
-    if (value.isTensor()) {
-      return on_device(value.toTensor());
-    }
-    if (value.isTensorList()) {
-      c10::List<at::Tensor> list;
-      for (const at::Tensor& tensor : value.toTensorVector()) {
-        list.push_back(on_device(tensor));
-      }
-      return list;
-    }
-    return std::move(value);
+  IValue result(const IValue& value) const {
+    return boxing::converted(value, [this](const at::Tensor& tensor) { return on_device(tensor); });
   }
 
  private:
@@ -140,8 +132,8 @@ void call_on_cpu(const c10::OperatorHandle& op, uint64_t mutated_args, torch::ji
   op.callBoxed(on_cpu);
   call.copy_back();
   stack.erase(first, stack.end());
-  for (IValue& result : on_cpu) {
-    stack.push_back(call.result(std::move(result)));
+  for (const IValue& result : on_cpu) {
+    stack.push_back(call.result(result));
   }
 }
 

@@ -1,9 +1,7 @@
 #include "ops/as_target.h"
 
 #include <ATen/autocast_mode.h>
-#include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -14,12 +12,12 @@
 
 #include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
+#include "boxing/tensors_of.h"
 #include "device/target_constants.h"
 #include "flagos/target.h"
 #include "kernel/replacement.h"
 #include "ops/choice_of_target.h"
 #include "ops/target_graph.h"
-#include "ops/tensors_of.h"
 #include "redispatch/operator_table.h"
 
 namespace flagos::ops {
@@ -79,7 +77,7 @@ bool applies(c10::ArrayRef<IValue> arguments) {
       kModes | keys::bits(DispatchKey::FuncTorchBatched) | keys::bits(DispatchKey::FuncTorchGradWrapper);
   bool possible = true;
   for (const IValue& argument : arguments) {
-    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+    boxing::for_each_tensor(argument, [&](const at::Tensor& tensor) {
       if (!tensor.defined() || tensor.device().type() != c10::DeviceType::PrivateUse1) {
         return;
       }
@@ -128,7 +126,8 @@ bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   TargetGraph graph;
   torch::jit::Stack on_target;
   for (auto argument = first; argument != stack.end(); ++argument) {
-    on_target.push_back(converted(*argument, [&](const at::Tensor& tensor) { return graph.to_target(tensor); }));
+    on_target.push_back(
+        boxing::converted(*argument, [&](const at::Tensor& tensor) { return graph.to_target(tensor); }));
   }
   {
     const TargetAutocast autocast;
@@ -136,7 +135,7 @@ bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   stack.erase(first, stack.end());
   for (const IValue& result : on_target) {
-    stack.push_back(converted(result, [&](const at::Tensor& tensor) { return graph.to_flagos(tensor); }));
+    stack.push_back(boxing::converted(result, [&](const at::Tensor& tensor) { return graph.to_flagos(tensor); }));
   }
   return true;
 }
@@ -165,16 +164,8 @@ void run_out_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, t
   torch::jit::push(*stack, std::move(out));
 }
 
-bool wants_gradient(const torch::jit::Stack& stack, size_t count) {
-  bool wanted = false;
-  for (const IValue& argument : torch::jit::last(stack, count)) {
-    for_each_tensor(argument, [&](const at::Tensor& tensor) { wanted = wanted || tensor.requires_grad(); });
-  }
-  return wanted && at::GradMode::is_enabled();
-}
-
 void derive_as_target(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (!wants_gradient(*stack, op.schema().arguments().size()) || !try_on_target(op, *stack)) {
+  if (!boxing::wants_gradient(torch::jit::last(*stack, op.schema().arguments().size())) || !try_on_target(op, *stack)) {
     // What PyTorch has for any device, in the table entry of one that is not overridden here.
     kernel_slot(op, DispatchKeySet(DispatchKey::AutogradPrivateUse3)).callBoxed(op, keys, stack);
   }

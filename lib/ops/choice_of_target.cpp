@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "boxing/shallow_copy.h"
+#include "boxing/tensors_of.h"
 #include "device/target_constants.h"
 #include "flagos/target.h"
 #include "ops/batch_norm.h"
 #include "ops/grid_sampler.h"
-#include "ops/tensors_of.h"
 
 namespace flagos::ops {
 namespace {
@@ -75,19 +75,15 @@ at::Tensor unwrapped(const at::Tensor& tensor) {
 bool run_recurrent(const c10::OperatorHandle& op, Stack& stack) {
   const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
   bool wrapped = false;
-  bool wants_gradient = false;
   for (const c10::IValue& argument : arguments) {
-    for_each_tensor(argument, [&](const at::Tensor& tensor) {
-      wrapped = wrapped || is_functional(tensor);
-      wants_gradient = wants_gradient || (tensor.requires_grad() && at::GradMode::is_enabled());
-    });
+    boxing::for_each_tensor(argument, [&](const at::Tensor& tensor) { wrapped = wrapped || is_functional(tensor); });
   }
-  if (!target().has_index || !wrapped || wants_gradient) {
+  if (!target().has_index || !wrapped || boxing::wants_gradient(arguments)) {
     return false;
   }
   Stack below;
   for (const c10::IValue& argument : arguments) {
-    below.push_back(converted(argument, unwrapped));
+    below.push_back(boxing::converted(argument, unwrapped));
   }
   {
     const c10::impl::ExcludeDispatchKeyGuard below_functionalization(c10::DispatchKey::Functionalize);
@@ -95,7 +91,7 @@ bool run_recurrent(const c10::OperatorHandle& op, Stack& stack) {
   }
   torch::jit::drop(stack, arguments.size());
   for (const c10::IValue& result : below) {
-    stack.push_back(converted(
+    stack.push_back(boxing::converted(
         result, [](const at::Tensor& tensor) { return at::functionalization::impl::to_functional_tensor(tensor); }));
   }
   return true;

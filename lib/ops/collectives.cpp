@@ -1,6 +1,5 @@
 #include "ops/collectives.h"
 
-#include <ATen/core/List.h>
 #include <ATen/core/boxing/OperatorKernel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
@@ -21,6 +20,7 @@
 #include "boxing/alias.h"
 #include "boxing/shallow_copy.h"
 #include "boxing/special_alias.h"
+#include "boxing/tensors_of.h"
 #include "boxing/thread_state.h"
 #include "device/target_constants.h"
 #include "kernel/registration.h"
@@ -32,29 +32,6 @@ namespace {
 using c10::DispatchKey;
 using c10::IValue;
 using torch::jit::Stack;
-
-// `value` with each tensor in it, in lists of lists too, replaced by change(tensor).
-template <class Change>
-IValue map_tensors(const IValue& value, const Change& change) {
-  if (value.isTensor()) {
-    return change(value.toTensor());
-  }
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> changed;
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      changed.push_back(change(tensor));
-    }
-    return changed;
-  }
-  if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::ListType) {
-    c10::impl::GenericList changed(value.toList().elementType());
-    for (const IValue& element : value.toListRef()) {
-      changed.push_back(map_tensors(element, change));
-    }
-    return changed;
-  }
-  return value;
-}
 
 // The target's views of one call's tensors, and the way back for its results.
 class Views {
@@ -166,7 +143,7 @@ class FlagosWork final : public c10d::Work {
         [views = views_](c10::ivalue::Future& done) {
           const IValue value = done.value();  // throws if the call failed
           views->write_back();
-          return map_tensors(value, [&](const at::Tensor& tensor) { return views->to_flagos(tensor); });
+          return boxing::converted(value, [&](const at::Tensor& tensor) { return views->to_flagos(tensor); });
         },
         future->elementType());
   }
@@ -203,14 +180,15 @@ class Collective final : public c10::OperatorKernel {
     const size_t arguments = op.schema().arguments().size();
     Stack boxed;
     for (const IValue& value : torch::jit::last(*stack, arguments)) {
-      boxed.push_back(map_tensors(value, [&](const at::Tensor& tensor) { return views->to_target(tensor, op); }));
+      boxed.push_back(boxing::converted(value, [&](const at::Tensor& tensor) { return views->to_target(tensor, op); }));
     }
     torch::jit::drop(*stack, arguments);
     call(op, keys, views->has_special(), boxed);
     for (const IValue& result : boxed) {
-      stack->push_back(result.isObject()
-                           ? flagos_work(result.toCustomClass<c10d::Work>(), views)
-                           : map_tensors(result, [&](const at::Tensor& tensor) { return views->to_flagos(tensor); }));
+      stack->push_back(result.isObject() ? flagos_work(result.toCustomClass<c10d::Work>(), views)
+                                         : boxing::converted(result, [&](const at::Tensor& tensor) {
+                                             return views->to_flagos(tensor);
+                                           }));
     }
   }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "flagos/flagos.h"

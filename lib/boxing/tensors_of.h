@@ -3,9 +3,10 @@
 
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 
-namespace flagos::ops {
+namespace flagos::boxing {
 
 // Calls `visit` with each; those of optional arguments that are there among them.
 template <class Visit>
@@ -19,7 +20,7 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
-// The argument with `convert` of each in its place; one that has none as it is.
+// The argument with `convert` of each in its place, in lists of lists too; one that has none as it is.
 template <class Convert>
 c10::IValue converted(const c10::IValue& value, const Convert& convert) {
   if (value.isTensor()) {
@@ -32,7 +33,23 @@ c10::IValue converted(const c10::IValue& value, const Convert& convert) {
     }
     return list;
   }
+  if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::ListType) {
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue& element : value.toListRef()) {
+      list.push_back(converted(element, convert));
+    }
+    return list;
+  }
   return value;
 }
 
-}  // namespace flagos::ops
+// Whether autograd would record a call with these arguments.
+inline bool wants_gradient(c10::ArrayRef<c10::IValue> arguments) {
+  bool wanted = false;
+  for (const c10::IValue& argument : arguments) {
+    for_each_tensor(argument, [&](const at::Tensor& tensor) { wanted = wanted || tensor.requires_grad(); });
+  }
+  return wanted && at::GradMode::is_enabled();
+}
+
+}  // namespace flagos::boxing
