@@ -57,14 +57,14 @@ class Policy:
     skipped: frozenset[str]
     contiguous: dict[str, tuple[str, ...]]
     mutated: dict[str, tuple[str, ...]]
-    host_tensors: frozenset[str]
+    host: dict[str, tuple[str, ...]]
     metadata: frozenset[str] = frozenset()
 
 
 def load_policy(path: Path, known: Iterable[str]) -> Policy:
     """Reads the policy; every name must be an operator of this torch, or its entry be `optional`."""
     data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    unknown_sections = set(data) - {"exclude", "handwritten", "contiguous", "mutated", "metadata", "host_tensors"}
+    unknown_sections = set(data) - {"exclude", "handwritten", "contiguous", "mutated", "metadata", "host"}
     if unknown_sections:
         raise GeneratorError(f"{path.name}: unknown section {sorted(unknown_sections)[0]!r}")
     known = sorted(known)
@@ -73,17 +73,19 @@ def load_policy(path: Path, known: Iterable[str]) -> Policy:
         return [name for entry in data.get(section) or [] for name in entry_names(path, section, entry, known)]
 
     def arguments(section: str) -> dict[str, tuple[str, ...]]:
-        return {
-            name: tuple(entry.get("arguments") or ())
-            for entry in data.get(section) or []
-            for name in entry_names(path, section, entry, known)
-        }
+        found = {}
+        for entry in data.get(section) or []:
+            for name in entry_names(path, section, entry, known):
+                if name in found:
+                    raise GeneratorError(f"{path.name}: {section}: {name} is listed twice; put its arguments in one entry")
+                found[name] = tuple(entry.get("arguments") or ())
+        return found
 
     return Policy(
         frozenset(names("exclude") + names("handwritten")),
         arguments("contiguous"),
         arguments("mutated"),
-        frozenset(names("host_tensors")),
+        arguments("host"),
         frozenset(names("metadata")),
     )
 
@@ -178,13 +180,12 @@ def operator_of(function: NativeFunction, policy: Policy) -> Operator:
     name = str(function.func.name)
     check_types(function)
     parts = []
-    for section, wanted in (("contiguous", policy.contiguous), ("mutated", policy.mutated)):
+    for section in ("contiguous", "mutated", "host"):
+        wanted = getattr(policy, section)
         if name in wanted:
             parts.append(f".{section}_args = {argument_mask(function, section, wanted[name]):#x}")
     if name in policy.metadata:
         parts.append(".reads_metadata = true")
-    if name in policy.host_tensors:
-        parts.append(".accepts_host_tensors = true")
     return Operator(
         name,
         function.func.name.unambiguous_name(),

@@ -41,7 +41,7 @@ void box_tensors(benchmark::State& state) {
     tensors.push_back(at::rand({8, 8}, on_flagos()));
   }
   for (auto _ : state) {
-    Frame frame(false);
+    Frame frame;
     for (const at::Tensor& tensor : tensors) {
       benchmark::DoNotOptimize(frame.box<false>(tensor));
     }
@@ -52,7 +52,7 @@ BENCHMARK(box_tensors)->DenseRange(1, 4);
 void box_mutated(benchmark::State& state) {
   const at::Tensor tensor = at::rand({8, 8}, on_flagos());
   for (auto _ : state) {
-    Frame frame(false);
+    Frame frame;
     benchmark::DoNotOptimize(frame.box<true>(tensor));
     frame.write_back();
   }
@@ -62,7 +62,7 @@ BENCHMARK(box_mutated);
 void box_six_dimensions(benchmark::State& state) {
   const at::Tensor tensor = at::rand({2, 2, 2, 2, 2, 2}, on_flagos());
   for (auto _ : state) {
-    Frame frame(false);
+    Frame frame;
     benchmark::DoNotOptimize(frame.box<false>(tensor));
   }
 }
@@ -74,7 +74,7 @@ void box_list(benchmark::State& state) {
     tensors.push_back(at::rand({8}, on_flagos()));
   }
   for (auto _ : state) {
-    Frame frame(false);
+    Frame frame;
     Argument<at::TensorList, false> list(frame, tensors);
     benchmark::DoNotOptimize(list.get());
   }
@@ -84,7 +84,7 @@ BENCHMARK(box_list)->Arg(4)->Arg(300);
 void box_optional(benchmark::State& state) {
   const std::optional<at::Tensor> tensor = at::rand({8}, on_flagos());
   for (auto _ : state) {
-    Frame frame(false);
+    Frame frame;
     Argument<const std::optional<at::Tensor>&, false> boxed(frame, tensor);
     benchmark::DoNotOptimize(boxed.get());
   }

@@ -23,8 +23,7 @@ namespace flagos::boxing {
 // Buckets are stacks: a nested frame pushes and pops above its caller's entries, and knows its own by Alias::frame.
 class Frame {
  public:
-  explicit Frame(bool accepts_host_tensors)
-      : state_(thread_state()), base_(state_.bound), accepts_host_(accepts_host_tensors) {}
+  Frame() : state_(thread_state()), base_(state_.bound) {}
   ~Frame() {
     if (C10_LIKELY(state_.bound != base_)) {
       unbind_all();
@@ -65,10 +64,25 @@ class Frame {
 
   // Throws the usual error if a flagos tensor was mixed with a bare target tensor of one or more dimensions.
   void check_devices() const {
-    if (C10_UNLIKELY(bare_target_ != nullptr) && !accepts_host_ && state_.bound != base_) {
+    if (C10_UNLIKELY(bare_target_ != nullptr) && state_.bound != base_) {
       throw_device_mismatch();
     }
   }
+  // While it lives, bare target tensors may be mixed with flagos tensors: for the boxing of an argument that the target
+  // takes from the host (OpPolicy::host_args).
+  class HostTensors {
+   public:
+    explicit HostTensors(Frame& frame) noexcept : frame_(frame), bare_target_(frame.bare_target_) {}
+    ~HostTensors() { frame_.bare_target_ = bare_target_; }
+    HostTensors(const HostTensors&) = delete;
+    HostTensors& operator=(const HostTensors&) = delete;
+    HostTensors(HostTensors&&) = delete;
+    HostTensors& operator=(HostTensors&&) = delete;
+
+   private:
+    Frame& frame_;
+    const c10::TensorImpl* bare_target_;
+  };
   // Copies changed metadata of mutated arguments to the caller's tensors.
   void write_back() {
     if (C10_LIKELY(mutated_ != nullptr)) {
@@ -109,7 +123,6 @@ class Frame {
   uint64_t keys_ = 0;
   const uint32_t base_;  // the first of this frame's aliases in the thread's
   bool foreign_device_ = false;
-  bool accepts_host_;
 };
 
 }  // namespace flagos::boxing

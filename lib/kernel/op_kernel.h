@@ -11,8 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "boxing/arguments.h"
-#include "boxing/contiguous.h"
+#include "boxing/argument_for.h"
 #include "boxing/frame.h"
 #include "boxing/results.h"
 #include "kernel/call_path.h"
@@ -41,11 +40,14 @@ class Kernel<R(Args...), MutatedArgs, Policy> final : public BoxingKernel {
   static constexpr bool is_mutated = ((MutatedArgs >> I) & 1) != 0;
   template <size_t I>
   static constexpr bool is_contiguous = ((Policy.contiguous_args >> I) & 1) != 0;
+  template <size_t I>
+  static constexpr bool is_host = ((Policy.host_args >> I) & 1) != 0;
 
   template <size_t... I>
   R call(std::index_sequence<I...> /*indices*/, Args&... args) const {
-    boxing::Frame frame(Policy.accepts_host_tensors);
-    return run(frame, boxing::ArgumentFor<Args, is_mutated<I>, is_contiguous<I>>(frame, std::forward<Args>(args))...);
+    boxing::Frame frame;
+    return run(frame, boxing::ArgumentFor<Args, is_mutated<I>, is_contiguous<I>, is_host<I>>(
+                          frame, std::forward<Args>(args))...);
   }
 
   // The boxed arguments live until this returns; the frame outlives them.

@@ -16,10 +16,10 @@ namespace flagos::kernel {
 
 // Special cases of one operator; data from gen/policy.yaml.
 struct OpPolicy {
-  uint64_t contiguous_args = 0;       // bit i: argument i is made contiguous before it is boxed
-  uint64_t mutated_args = 0;          // bit i: argument i is changed though the schema does not mark it
-  bool reads_metadata = false;        // that of its tensors is all it reads: they need no memory on the target
-  bool accepts_host_tensors = false;  // CPU tensors of one or more dimensions may be mixed with flagos tensors
+  uint64_t contiguous_args = 0;  // bit i: argument i is made contiguous before it is boxed
+  uint64_t mutated_args = 0;     // bit i: argument i is changed though the schema does not mark it
+  uint64_t host_args = 0;  // bit i: argument i may be on the CPU, with one or more dimensions, among flagos tensors
+  bool reads_metadata = false;  // that of its tensors is all it reads: they need no memory on the target
 };
 
 // A route other than "native"; the hot path only asks whether there is one.

@@ -133,7 +133,7 @@ void call_on_stack(const OpContext& context, torch::jit::Stack& stack, c10::Disp
   // Sources outlive the frame; `boxed` goes before it, so that an alias that only the stack held is seen as free.
   TakenArguments taken(stack, count);
   std::vector<IValue>& sources = taken.values;
-  Frame frame(context.policy.accepts_host_tensors);
+  Frame frame;
   frame.add_keys(arrived.raw_repr());
   torch::jit::Stack boxed;
   boxed.reserve(std::max(count, schema.returns().size()));
@@ -141,6 +141,8 @@ void call_on_stack(const OpContext& context, torch::jit::Stack& stack, c10::Disp
     if (((context.policy.contiguous_args >> i) & 1) != 0 && sources[i].isTensor() && sources[i].toTensor().defined()) {
       sources[i] = sources[i].toTensor().contiguous();
     }
+    const auto host =
+        ((context.policy.host_args >> i) & 1) != 0 ? std::optional<Frame::HostTensors>(frame) : std::nullopt;
     boxed.push_back(boxed_value(frame, sources[i], ((context.mutated_args >> i) & 1) != 0));
   }
   if (takes_fast_path(context, frame) && context.target_kernel != nullptr) {

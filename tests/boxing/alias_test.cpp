@@ -271,7 +271,7 @@ TEST_F(AliasTest, FreeingMemoryMayCallOperators) {
       source = at::ones({2}, on_flagos());
     }
     std::vector<at::Tensor> kept_handles;
-    boxing::Frame frame(false);
+    boxing::Frame frame;
     {
       static std::array<float, 2> memory{};
       c10::DataPtr data(

@@ -56,8 +56,8 @@ class Whole(unittest.TestCase):
         self.assertIn("registered_op<at::_ops::native_group_norm, OpPolicy{.contiguous_args = 0x7}>()", self.code)
         self.assertIn("native_group_norm_backward, OpPolicy{.contiguous_args = 0x1f}", self.code)
 
-    def test_index_takes_host_tensors(self):
-        self.assertIn("registered_op<at::_ops::index_Tensor, OpPolicy{.accepts_host_tensors = true}>()", self.code)
+    def test_index_takes_indices_of_the_host(self):
+        self.assertIn("registered_op<at::_ops::index_Tensor, OpPolicy{.host_args = 0x2}>()", self.code)
 
     def test_factories_like_a_tensor_need_no_memory_of_it(self):
         self.assertIn("registered_op<at::_ops::zeros_like, OpPolicy{.reads_metadata = true}>()", self.code)
@@ -98,12 +98,17 @@ class Policies(unittest.TestCase):
         with self.assertRaisesRegex(generate.GeneratorError, "unknown section 'excluded'"):
             self.load("excluded: []")
 
+    def test_operator_listed_twice(self):
+        entry = "{op: add.Tensor, arguments: [self], reason: why}"
+        with self.assertRaisesRegex(generate.GeneratorError, "host: add.Tensor is listed twice"):
+            self.load(f"host: [{entry}, {entry}]")
+
     def test_unknown_argument_of_contiguous(self):
         function = next(f for f in parsed().native_functions if str(f.func.name) == "add.Tensor")
-        policy = generate.Policy(frozenset(), {"add.Tensor": ("inptu",)}, {}, frozenset())
+        policy = generate.Policy(frozenset(), {"add.Tensor": ("inptu",)}, {}, {})
         with self.assertRaisesRegex(generate.GeneratorError, "add.Tensor has no argument 'inptu'"):
             generate.operator_of(function, policy)
-        policy = generate.Policy(frozenset(), {}, {"add.Tensor": ("othr",)}, frozenset())
+        policy = generate.Policy(frozenset(), {}, {"add.Tensor": ("othr",)}, {})
         with self.assertRaisesRegex(generate.GeneratorError, "mutated: add.Tensor has no argument 'othr'"):
             generate.operator_of(function, policy)
 

@@ -69,6 +69,33 @@ class Indices(Case):
             torch.ones(3, device=DEVICE) + torch.ones(3)
 
 
+    def test_arguments_that_the_kernel_reads_on_the_host(self):
+        def scaled(d):
+            lists = [[randn(3, device=d, seed=s), randn(2, 2, device=d, seed=s + 9)] for s in range(3)]
+            factors = torch.tensor([2.0, -0.5])
+            results = torch._foreach_addcmul(*lists, factors) + torch._foreach_addcdiv(*lists, factors)
+            torch._foreach_addcmul_(*lists, factors)
+            torch._foreach_addcdiv_(*lists, factors)
+            return results, lists[0]
+
+        self.check(scaled)
+        self.check(lambda d: (torch.zeros(4, device=d).bernoulli_(torch.tensor([0.0, 1.0, 1.0, 0.0])),
+                              torch.ops.aten.bernoulli.Tensor(torch.zeros(2, device=d), torch.tensor([1.0, 0.0]))))
+
+    def test_only_those_arguments_may_be_on_the_host(self):
+        x, index = torch.zeros(3, device=DEVICE), torch.tensor([0, 2])
+        lists = [[torch.ones(2, device=DEVICE)] for _ in range(2)]
+        calls = {
+            "values": lambda: torch.ops.aten.index_put_(x, [index], torch.ones(2)),
+            "self": lambda: torch.zeros(4).bernoulli_(torch.full((4,), 0.5, device=DEVICE)),
+            "tensor1": lambda: torch._foreach_addcmul_(*lists, [torch.ones(2)], torch.tensor([2.0])),
+        }
+        for argument, call in calls.items():
+            with self.subTest(argument), self.assertRaisesRegex(RuntimeError, "device"):
+                call()
+        self.assertTrue(torch.equal(x.cpu(), torch.zeros(3)))
+
+
 class Random(Case):
     def test_generators(self):
         def draw(d):

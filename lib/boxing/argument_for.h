@@ -1,4 +1,4 @@
-// Boxing with a contiguous copy, where the policy asks for one.
+// What the policy asks for the boxing of one argument: a contiguous copy, or leave to come from the host.
 #pragma once
 
 #include "boxing/arguments.h"
@@ -43,8 +43,19 @@ struct ContiguousArgument<const std::optional<at::Tensor>&> {
   std::optional<at::Tensor> boxed_;  // a counted handle; it goes before the frame looks at the alias
 };
 
+// For an argument that the target takes from the host too.
+template <class T, bool Mutated>
+struct HostArgument : Argument<T, Mutated> {
+  HostArgument(Frame& frame, T value) : HostArgument(frame, std::forward<T>(value), Frame::HostTensors(frame)) {}
+
+ private:
+  HostArgument(Frame& frame, T value, const Frame::HostTensors& /*until_boxed*/)
+      : Argument<T, Mutated>(frame, std::forward<T>(value)) {}
+};
+
 // The Argument that a kernel uses for one argument.
-template <class T, bool Mutated, bool Contiguous>
-using ArgumentFor = std::conditional_t<Contiguous, ContiguousArgument<T>, Argument<T, Mutated>>;
+template <class T, bool Mutated, bool Contiguous, bool Host>
+using ArgumentFor = std::conditional_t<Contiguous, ContiguousArgument<T>,
+                                       std::conditional_t<Host, HostArgument<T, Mutated>, Argument<T, Mutated>>>;
 
 }  // namespace flagos::boxing
