@@ -3,12 +3,14 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/jit_type.h>
+#include <c10/util/Logging.h>
 
 #include <algorithm>
 #include <array>
 #include <memory>
 
 #include "boxing/thread_state.h"
+#include "device/environment.h"
 #include "flagos/stats.h"
 #include "kernel/cpu_call.h"
 #include "kernel/registration.h"
@@ -77,8 +79,11 @@ bool takes_storage(const c10::FunctionSchema& schema) {
 // The operator's counters and route. For one that flagos did not register, it is the fallback's.
 kernel::OpContext& context_of(const c10::OperatorHandle& op) { return kernel::fallback_context(op); }
 
-void set_kind(const c10::OperatorHandle& op, kernel::RouteKind kind) {
+void set_kind(const c10::OperatorHandle& op, kernel::RouteKind kind, std::string_view backend) {
   context_of(op).route.store(kind, std::memory_order_relaxed);
+  if (environment().log_dispatch) {  // its calls don't pass the gate, which tells of the others
+    LOG(WARNING) << "flagos: " << op.operator_name() << ": route to " << backend;
+  }
 }
 
 }  // namespace
@@ -123,7 +128,7 @@ void to_native(const c10::OperatorHandle& op) {
 
 void to_dispatch(const c10::OperatorHandle& op) {
   kernel::restore_kernel(op);
-  set_kind(op, kernel::RouteKind::kDispatch);
+  set_kind(op, kernel::RouteKind::kDispatch, "dispatch");
 }
 
 void to_cpu(const c10::OperatorHandle& op) {
@@ -132,12 +137,12 @@ void to_cpu(const c10::OperatorHandle& op) {
     kernel::replace_kernel(op, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<CpuKernel>(context_of(op))),
                            debug);
   }
-  set_kind(op, kernel::RouteKind::kCpu);
+  set_kind(op, kernel::RouteKind::kCpu, "cpu");
 }
 
 void to_named(const c10::OperatorHandle& op, std::string_view backend, const c10::KernelFunction& kernel) {
   kernel::replace_kernel(op, kernel, "libflagos, route to " + std::string(backend));
-  set_kind(op, kernel::RouteKind::kNamed);
+  set_kind(op, kernel::RouteKind::kNamed, backend);
 }
 
 }  // namespace flagos::routing

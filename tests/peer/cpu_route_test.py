@@ -11,7 +11,7 @@ import unittest
 
 ROUTED = ("_foreach_add_.List", "_foreach_add_.Scalar", "_foreach_mul_.ScalarList", "_foreach_norm.Scalar",
           "index.Tensor", "index_put_", "index_put", "_index_put_impl_", "abs", "abs.out", "ne.Tensor", "eq.Tensor",
-          "mul.Tensor", "add.out", "max.dim_max", "cat", "cat.out", "addmv.out")
+          "mul.Tensor", "add.out", "add_.Tensor", "max.dim_max", "cat", "cat.out", "addmv.out", "clone")
 with tempfile.NamedTemporaryFile("w", suffix=".conf", delete=False) as file:
     file.writelines(f"{name} = cpu\n" for name in ROUTED)
 os.environ["FLAGOS_BACKEND_CONFIG"] = file.name
@@ -86,6 +86,63 @@ class CpuRoute(unittest.TestCase):
             return [out, strided, resized, torch.isfinite(x), gaps, values, places, torch.cat([x, x])]
 
         self.same(call)
+
+    def test_conj_and_neg_bits(self):
+        def call(device):
+            z = torch.tensor([1 + 2j, -3j], device=device)
+            added = z.conj().clone().conj()
+            added.add_(z.conj())
+            return [z.conj().clone(), z.conj().imag.clone(), z.conj() * z, added.resolve_conj(),
+                    torch.cat([z.conj(), z]), z.conj().imag.abs()]
+
+        self.same(call)
+
+    def test_a_resized_out_has_the_strides_of_the_inputs(self):
+        def call(device):
+            x = torch.arange(24.0, device=device).view(1, 2, 3, 4).to(memory_format=torch.channels_last)
+            out = torch.empty(0, device=device)
+            torch.add(x, x, out=out)
+            return [out]
+
+        self.same(call)
+
+    def test_tensors_that_share_memory(self):
+        def call(device):
+            base = torch.arange(6.0, device=device)
+            torch._foreach_add_([base[:4], base[2:], base], 1)
+            torch._foreach_add_([base[:2], base[1:3]], [base[4:], base[4:]])
+            return [base, base[::2]]
+
+        self.same(call)
+
+    def test_overlaps_are_refused_as_on_the_cpu(self):
+        calls = {
+            "part of out": lambda base: torch.abs(base[1:], out=base[:-1]),
+            "self": lambda base: base[:1].expand(4).add_(1),
+            "in place": lambda base: base[1:].add_(base[:-1]),
+        }
+        for name, call in calls.items():
+            texts = []
+            for device in ("cpu", "flagos"):
+                base = torch.arange(5.0, device=device)
+                with self.subTest(name, device=device), self.assertRaises(RuntimeError) as caught:
+                    call(base)
+                texts.append(str(caught.exception))
+                self.assertTrue(torch.equal(base.cpu(), torch.arange(5.0)))
+            self.assertEqual(*texts)
+
+    def test_versions_count_as_on_the_cpu(self):
+        versions = []
+        for device in ("cpu", "flagos"):
+            x, y, out = (torch.ones(2, 2, device=device) for _ in range(3))
+            view = x[0]
+            torch._foreach_add_([x, y], 1)
+            view.add_(1)
+            torch.abs(x, out=out)
+            with torch.inference_mode():
+                torch.ones(2, device=device).add_(1)
+            versions.append([t._version for t in (x, view, y, out)])
+        self.assertEqual(*versions)
 
 
 if __name__ == "__main__":
