@@ -1,9 +1,10 @@
 #include "kernel/fallback.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 #include <c10/util/Logging.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "boxing/tensors_of.h"
 #include "boxing/thread_state.h"
 #include "device/environment.h"
 #include "device/target_constants.h"
@@ -46,17 +48,7 @@ DispatchKey backend_key(const c10::OperatorHandle& op, const torch::jit::Stack& 
   DispatchKeySet keys(target_key(arrived));
   for (auto value = stack.end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size()); value != stack.end();
        ++value) {
-    if (value->isTensor()) {
-      add_keys(keys, value->toTensor());
-    } else if (value->isTensorList()) {
-      for (const at::Tensor& tensor : value->toTensorVector()) {
-        add_keys(keys, tensor);
-      }
-    } else if (value->isOptionalTensorList()) {
-      for (const auto& tensor : value->toOptionalTensorVector()) {
-        add_keys(keys, tensor.value_or(at::Tensor()));
-      }
-    }
+    boxing::for_each_tensor(*value, [&](const at::Tensor& tensor) { add_keys(keys, tensor); });
   }
   const uint64_t layouts = keys.raw_repr() & (c10::full_backend_mask | kDenseBit | kSpecialLayoutBits);
   return DispatchKeySet(DispatchKeySet::RAW, layouts).highestPriorityTypeId();
@@ -94,13 +86,26 @@ void run_on_cpu(const OpContext& context, DispatchKey missing, torch::jit::Stack
   call_on_cpu(op, context.mutated_args, stack);
 }
 
+RecordedCall g_recorded = nullptr;
+
+// Whether autograd is to record what the kernel calls: it would record this call, has not yet come to an end for it, as
+// it has below an autograd kernel of the operator's own, and can join the results to the caller's graph.
+bool records_inside(const OpContext& context, const torch::jit::Stack& stack) {
+  const auto& schema = context.handle.schema();
+  constexpr auto kAutograd = DispatchKey::AutogradPrivateUse1;
+  return !c10::impl::tls_local_dispatch_key_set().excluded_.has(kAutograd) && context.mutated_args == 0 &&
+         std::none_of(schema.returns().begin(), schema.returns().end(),
+                      [](const c10::Argument& result) { return result.alias_info() != nullptr; }) &&
+         boxing::wants_gradient(torch::jit::last(stack, schema.arguments().size()));
+}
+
 void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::Stack* stack) {
   const OpContext& context = fallback_context(op);
   const DispatchKey key = backend_key(op, *stack, keys.highestPriorityTypeId());
-  if (op.hasComputedKernelForDispatchKey(key)) {
-    call_on_stack(context, *stack, DispatchKeySet(key));
-  } else {
+  if (!op.hasComputedKernelForDispatchKey(key)) {
     run_on_cpu(context, key, *stack);
+  } else if (!records_inside(context, *stack) || !g_recorded(op, *stack)) {
+    call_on_stack(context, *stack, DispatchKeySet(key));
   }
 }
 
@@ -147,7 +152,8 @@ void register_special_layouts() {
   register_boxed({"aten::scalar_tensor", ""}, DispatchKey::SparseCsrPrivateUse1);
 }
 
-void register_fallbacks() {
+void register_fallbacks(RecordedCall recorded) {
+  g_recorded = recorded;
   static auto* registrations = new std::deque<c10::RegistrationHandleRAII>();
   for (const DispatchKey key : kFallbackKeys) {
     registrations->push_back(c10::Dispatcher::singleton().registerFallback(

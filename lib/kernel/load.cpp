@@ -126,7 +126,7 @@ void load() {
   ops::register_target_views();
   kernel::watch_definitions();
   kernel::register_special_layouts();
-  kernel::register_fallbacks();
+  kernel::register_fallbacks(&ops::try_on_target);
   routing::apply_environment();
   g_loaded = true;
 }

@@ -116,30 +116,6 @@ class TargetAutocast {
   const at::ScalarType dtype_ = at::autocast::get_autocast_dtype(target().type);
 };
 
-// False, with nothing done, where the Note says not.
-bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  const size_t count = op.schema().arguments().size();
-  const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
-  if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
-    return false;
-  }
-  TargetGraph graph;
-  torch::jit::Stack on_target;
-  for (auto argument = first; argument != stack.end(); ++argument) {
-    on_target.push_back(
-        boxing::converted(*argument, [&](const at::Tensor& tensor) { return graph.to_target(tensor); }));
-  }
-  {
-    const TargetAutocast autocast;
-    op.callBoxed(on_target);
-  }
-  stack.erase(first, stack.end());
-  for (const IValue& result : on_target) {
-    stack.push_back(boxing::converted(result, [&](const at::Tensor& tensor) { return graph.to_flagos(tensor); }));
-  }
-  return true;
-}
-
 void run_as_target(const c10::OperatorHandle& op, DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   if (!try_on_target(op, *stack)) {
     run_composite(op, *stack);
@@ -191,6 +167,29 @@ void register_derivatives() {
 }
 
 }  // namespace
+
+bool try_on_target(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const size_t count = op.schema().arguments().size();
+  const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
+  if (!applies(c10::ArrayRef<IValue>(&*first, count))) {
+    return false;
+  }
+  TargetGraph graph;
+  torch::jit::Stack on_target;
+  for (auto argument = first; argument != stack.end(); ++argument) {
+    on_target.push_back(
+        boxing::converted(*argument, [&](const at::Tensor& tensor) { return graph.to_target(tensor); }));
+  }
+  {
+    const TargetAutocast autocast;
+    op.callBoxed(on_target);
+  }
+  stack.erase(first, stack.end());
+  for (const IValue& result : on_target) {
+    stack.push_back(boxing::converted(result, [&](const at::Tensor& tensor) { return graph.to_flagos(tensor); }));
+  }
+  return true;
+}
 
 void register_as_target() {
   std::vector<std::string> names(kOperators.begin(), kOperators.end());

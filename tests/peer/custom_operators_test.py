@@ -6,6 +6,7 @@ Faults that users of PrivateUse1 backends have reported, each kind on flagos aga
 from __future__ import annotations
 
 import unittest
+import warnings
 
 import torch
 
@@ -72,6 +73,43 @@ class Custom(Case):
     def test_no_kernel_is_a_clear_error(self):
         with self.assertRaisesRegex(NotImplementedError, "flagos_cases::only_meta.*no kernel"):
             torch.ops.flagos_cases.only_meta(torch.ones(2, device=DEVICE))
+
+
+    def test_gradients_of_an_operator_without_an_autograd_kernel(self):
+        self.library.define("mixed(Tensor x, Tensor?[] ys, Tensor[] zs, float a) -> (Tensor, Tensor)")
+        self.library.impl("mixed", lambda x, ys, zs, a: ((x * ys[1]).sin() * a, (zs[0] @ zs[1]).detach()), NATIVE.upper())
+
+        def run(d):
+            x, y = (randn(3, device=d, seed=s).requires_grad_() for s in (1, 2))
+            z = randn(3, 3, device=d)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                wave, product = torch.ops.flagos_cases.mixed(x * 2, [None, y], [z, z], 0.5)
+                if not NATIVE_BACKWARD and d == NATIVE:
+                    return wave.requires_grad, product.requires_grad, "", None, None
+                gradients = torch.autograd.grad(wave.exp().sum(), (x, y), create_graph=True)
+                second = torch.autograd.grad(sum(g.sum() for g in gradients), (x, y))
+            warned = any("autograd kernel was not registered" in str(w.message) for w in caught)
+            with torch.no_grad():
+                self.assertFalse(torch.ops.flagos_cases.mixed(x, [None, y], [z, z], 1.0)[0].requires_grad)
+            return wave.requires_grad, product.requires_grad, warned, gradients, second
+
+        if NATIVE_BACKWARD:
+            self.check(run, exact=False)  # second derivatives are added up in another order
+        got, expected = run(DEVICE), run("cpu") if NATIVE == "cpu" else None
+        self.assertEqual(got[:2], run(NATIVE)[:2])
+        if expected is not None:
+            self.assertEqual(got[2], expected[2])
+            for left, right in zip(got[3], expected[3]):
+                self.assertTrue(torch.equal(left.cpu(), right))
+
+    def test_an_autograd_kernel_of_the_operators_own_is_what_counts(self):
+        self.library.define("own(Tensor x) -> Tensor")
+        self.library.impl("own", lambda x: x * 3, NATIVE.upper())
+        torch.library.register_autograd("flagos_cases::own", lambda context, g: g * 100, lib=self.library)
+        x = torch.ones(2, device=DEVICE, requires_grad=True)
+        torch.ops.flagos_cases.own(x).sum().backward()
+        self.assertTrue(torch.equal(x.grad.cpu(), torch.full((2,), 100.0)))
 
 
 class Tracing(Case):
