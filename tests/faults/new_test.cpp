@@ -3,15 +3,11 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "faults/failing_new.h"
 #include "faults/injection.h"
 #include "faults/operators.h"
 #include "flagos/redispatch.h"
@@ -19,86 +15,18 @@
 #include "flagos/stats.h"
 #include "flagos_tensors.h"
 
-namespace {
-
-// Count down on the thread that set them; the allocation that makes one 0 fails.
-constinit thread_local int tls_fail_new_at = 0;
-constinit thread_local int tls_fail_large_at = 0;  // calloc of a page or more
-// Made by `new` and not yet deleted, on any thread.
-std::atomic<int64_t> g_live{0};
-
-bool fails(int& countdown) { return countdown > 0 && --countdown == 0; }
-
-void* allocate(size_t size, size_t alignment) {
-  if (fails(tls_fail_new_at)) {
-    return nullptr;
-  }
-  void* const made = std::aligned_alloc(alignment, (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment);
-  if (made != nullptr) {
-    g_live.fetch_add(1, std::memory_order_relaxed);
-  }
-  return made;
-}
-
-void* allocate_or_throw(size_t size, size_t alignment) {
-  if (void* const made = allocate(size, alignment)) {
-    return made;
-  }
-  throw std::bad_alloc();
-}
-
-void release(void* memory) noexcept {
-  if (memory != nullptr) {
-    g_live.fetch_sub(1, std::memory_order_relaxed);
-    std::free(memory);
-  }
-}
-
-constexpr size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-
-}  // namespace
-
-void* operator new(size_t size) { return allocate_or_throw(size, kUsual); }
-void* operator new[](size_t size) { return allocate_or_throw(size, kUsual); }
-void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept { return allocate(size, kUsual); }
-void* operator new[](size_t size, const std::nothrow_t& /*tag*/) noexcept { return allocate(size, kUsual); }
-void* operator new(size_t size, std::align_val_t align) { return allocate_or_throw(size, static_cast<size_t>(align)); }
-void* operator new[](size_t size, std::align_val_t align) {
-  return allocate_or_throw(size, static_cast<size_t>(align));
-}
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete[](void* memory) noexcept { release(memory); }
-void operator delete(void* memory, size_t /*size*/) noexcept { release(memory); }
-void operator delete[](void* memory, size_t /*size*/) noexcept { release(memory); }
-void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { release(memory); }
-void operator delete[](void* memory, const std::nothrow_t& /*tag*/) noexcept { release(memory); }
-void operator delete(void* memory, std::align_val_t /*align*/) noexcept { release(memory); }
-void operator delete[](void* memory, std::align_val_t /*align*/) noexcept { release(memory); }
-void operator delete(void* memory, size_t /*size*/, std::align_val_t /*align*/) noexcept { release(memory); }
-void operator delete[](void* memory, size_t /*size*/, std::align_val_t /*align*/) noexcept { release(memory); }
-
-// A sanitizer has a calloc of its own, which must stay.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FLAGOS_TEST_HAS_CALLOC
-// What a thread's counters are made of.
-extern "C" {
-void* __libc_calloc(size_t count, size_t size);
-void* calloc(size_t count, size_t size) {
-  const bool large = count * size >= 4096;
-  return large && fails(tls_fail_large_at) ? nullptr : __libc_calloc(count, size);
-}
-}
-#endif
-
 namespace flagos {
 namespace {
 
 using testing::bound_aliases;
 using testing::FaultCase;
 using testing::g_faults_injected;
+using testing::g_live_news;
 using testing::on_flagos;
 using testing::script;
 using testing::thrown_by;
+using testing::tls_fail_large_at;
+using testing::tls_fail_new_at;
 using Tensors = std::vector<at::Tensor>;
 
 Tensors make(size_t count, at::IntArrayRef sizes) {
@@ -134,12 +62,12 @@ int leaks_of(int& countdown, const Tensors& tensors, const Call& call) {
   bool failed = true;
   for (int n = 1; failed && n < 1000 && !::testing::Test::HasFatalFailure(); ++n) {
     SCOPED_TRACE("allocation " + std::to_string(n));
-    const int64_t live = g_live;
+    const int64_t live = g_live_news;
     std::string error = thrown_at(countdown, n, [&] { call(tensors); });
     failed = !error.empty();
     EXPECT_TRUE(!failed || error == "bad_alloc" || error.starts_with("Error: ")) << error;
     error = std::string();
-    leaks += g_live > live ? 1 : 0;
+    leaks += g_live_news > live ? 1 : 0;
     EXPECT_EQ(bound_aliases(), 0U);
     EXPECT_EQ(testing::state_of(tensors, versions), before);
     EXPECT_EQ(thrown_by([&] { call(tensors); }), "") << "the next call works";
@@ -259,11 +187,11 @@ TEST(NewTest, AThreadThatEndsLeavesNothing) {
   const Tensors x = make(40, {3});
   const auto call = [&] { std::thread([&] { at::_foreach_add(x, 1); }).join(); };
   call();  // makes what the process keeps
-  const int64_t before = g_live.load();
+  const int64_t before = g_live_news.load();
   for (int i = 0; i < 10; ++i) {
     call();
   }
-  EXPECT_EQ(g_live.load(), before);
+  EXPECT_EQ(g_live_news.load(), before);
 }
 
 TEST(NewTest, AnArgumentThatWasKeptLeavesNothing) {
@@ -278,11 +206,11 @@ TEST(NewTest, AnArgumentThatWasKeptLeavesNothing) {
   };
   std::thread([&] {  // whose pool is empty: a kept alias leaves it
     call();
-    const int64_t before = g_live.load();
+    const int64_t before = g_live_news.load();
     for (int i = 0; i < 10; ++i) {
       call();
     }
-    EXPECT_EQ(g_live.load(), before);
+    EXPECT_EQ(g_live_news.load(), before);
   })
       .join();
 }
@@ -293,14 +221,14 @@ TEST(NewTest, ARouteThatWasUndoneLeavesNothing) {
     set_route("add.Tensor", "native");
   };
   change();
-  const int64_t before = g_live.load();
+  const int64_t before = g_live_news.load();
   for (int i = 0; i < 10; ++i) {
     change();
   }
-  EXPECT_EQ(g_live.load(), before);
+  EXPECT_EQ(g_live_news.load(), before);
 }
 
-#ifdef FLAGOS_TEST_HAS_CALLOC
+#ifdef FLAGOS_TEST_FAILS_CALLOC
 // The C library ends the process when its own small ones fail while a thread starts.
 TEST(NewTest, EveryLargeCallocOfAThreadsFirstCallFails) {
   const uint64_t before = g_faults_injected;

@@ -1,10 +1,8 @@
-// Whole calls: write-back of mutated arguments, identity of results, each argument type, the kill switch, counters.
+// Whole calls: write-back of mutated arguments, identity of results, each argument type.
 #include "kernel/op_kernel.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-
-#include <thread>
 
 #include "boxing/custom_operator.h"
 #include "flagos/flagos.h"
@@ -220,101 +218,6 @@ TEST(Devices, MixedWithABareTargetTensorIsTheUsualError) {
     EXPECT_NE(text.find("flagos:0"), std::string::npos) << text;
   }
   EXPECT_TRUE(at::equal(host(x + at::scalar_tensor(2)), host(x) + 2)) << "0-d CPU tensors may be mixed";
-}
-
-// --- kill switch and counters ----------------------------------------------------------------------------------------
-OpStats called(const char* op, const std::function<void()>& call) {
-  const OpStats before = op_stats(op);
-  call();
-  OpStats after = op_stats(op);
-  after.calls -= before.calls;
-  after.hits -= before.hits;
-  for (size_t i = 0; i < after.refused.size(); ++i) {
-    after.refused.at(i) -= before.refused.at(i);
-  }
-  return after;
-}
-
-TEST(KillSwitch, GuardIsPerThreadAndNests) {
-  const at::Tensor x = iota(3);
-  const auto off_count = [&] {
-    return called("add.Tensor", [&] { x + x; }).refused.at(static_cast<size_t>(Reason::kOff));
-  };
-  EXPECT_EQ(off_count(), 0U);
-  {
-    const RedispatchGuard off(false);
-    EXPECT_FALSE(redispatch_enabled());
-    EXPECT_EQ(off_count(), 1U);
-    {
-      const RedispatchGuard on(true);
-      EXPECT_EQ(off_count(), 0U);
-    }
-    EXPECT_EQ(off_count(), 1U);
-    std::thread([] { EXPECT_TRUE(redispatch_enabled()); }).join();
-  }
-  EXPECT_EQ(off_count(), 0U);
-}
-
-TEST(KillSwitch, ProcessWideReachesRunningThreads) {
-  set_redispatch_enabled(false);
-  EXPECT_FALSE(redispatch_enabled());
-  std::thread([] { EXPECT_FALSE(redispatch_enabled()); }).join();
-  {
-    const RedispatchGuard on(true);
-    EXPECT_TRUE(redispatch_enabled());
-  }
-  set_redispatch_enabled(true);
-  EXPECT_TRUE(redispatch_enabled());
-}
-
-TEST(KillSwitch, ResultsAreTheSame) {
-  const at::Tensor x = iota(12).view({3, 4});
-  const at::Tensor on = at::softmax(x, 1);
-  const RedispatchGuard off(false);
-  EXPECT_TRUE(at::equal(on, at::softmax(x, 1)));
-}
-
-TEST(Counters, HitsOfPlainCallsAndOfEndedThreads) {
-  const at::Tensor x = iota(3);
-  const OpStats counted = called("aten::mul.Tensor", [&] {
-    x* x;
-    std::thread([&] { x* x; }).join();
-  });
-  EXPECT_EQ(counted.calls, 2U);
-  EXPECT_EQ(counted.hits, 2U);
-}
-
-TEST(Counters, HitsInTraining) {
-  at::Tensor x = iota(3).requires_grad_();
-  const OpStats counted = called("mul.Tensor", [&] { (x * x).sum().backward(); });
-  EXPECT_GE(counted.hits, 1U);
-  EXPECT_EQ(counted.hits, counted.calls);
-  EXPECT_TRUE(at::equal(host(x.grad()), at::arange(3, at::kFloat) * 2));
-}
-
-TEST(Counters, ConjugatedArgumentNeverHitsWithTheBit) {
-  const at::Tensor z = at::complex(iota(3), iota(3));
-  const at::Tensor reference = at::complex(at::arange(3, at::kFloat), at::arange(3, at::kFloat));
-  EXPECT_TRUE(at::equal(host(z.conj() + 1), reference.conj() + 1));
-  // Redispatched past the Conjugate key, the kernel itself receives the bit and must take the full dispatch.
-  const auto add = c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor");
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const OpStats counted = called("add.Tensor", [&] {
-    torch::jit::Stack stack{z.conj(), z, c10::Scalar(1)};
-    add.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
-    EXPECT_TRUE(at::equal(host(stack.at(0).toTensor()), reference.conj() + reference));
-  });
-  EXPECT_EQ(counted.refused.at(static_cast<size_t>(Reason::kConj)), 1U);
-  EXPECT_EQ(counted.hits, 0U);
-}
-
-TEST(Counters, UnknownOperatorCountsNothing) {
-  EXPECT_EQ(op_stats("no_such_op").calls, 0U);
-  EXPECT_EQ(kernel_kind("no_such_op"), KernelKind::kNone);
-  EXPECT_EQ(kernel_kind("add.Tensor"), KernelKind::kBoxed);
-  EXPECT_EQ(kernel_kind("aten::view"), KernelKind::kView);
-  EXPECT_EQ(kernel_kind("transpose.int"), KernelKind::kView);
-  EXPECT_EQ(kernel_kind("matmul"), KernelKind::kComposite);
 }
 
 }  // namespace
