@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/kernel_sequence.h"
+#include "verify/difference.h"
 
 namespace flagos::diag {
 
@@ -23,13 +24,6 @@ struct CallOutcome {
   std::vector<at::Tensor> outputs;                         // the tensors among its results, also undefined ones
   std::vector<std::string> values;                         // the other results, and the lengths of lists
   std::optional<KernelSequence> kernels;                   // what it launched, when that was recorded
-};
-
-struct Difference {
-  std::string reason;                  // "output 0: strides [1, 2] against [2, 1]"
-  std::optional<double> max_abs_diff;  // of contents; none where no pair of elements is comparable (NaN)
-  std::string first_diff;              // of contents: index, bits and values; else empty
-  bool rounding = false;               // of floating contents: no more than another order of a sum explains
 };
 
 // Whether the elements count. Those of uninitialised memory don't.

@@ -5,108 +5,10 @@
 #include <map>
 #include <set>
 
+#include "verify/recorded_values.h"
+
 namespace flagos::diag {
 namespace {
-
-using Values = std::vector<Value>;
-
-void visit(Values& values, const std::function<void(Value&)>& change) {
-  for (Value& value : values) {
-    change(value);
-    if (auto* items = std::get_if<Values>(&value.data)) {
-      visit(*items, change);
-    }
-  }
-}
-
-void visit_records(Values& values, const std::function<void(TensorRecord&)>& change) {
-  visit(values, [&](Value& value) {
-    if (auto* record = std::get_if<TensorRecord>(&value.data)) {
-      change(*record);
-    }
-  });
-}
-
-std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(sizes.size(), 1);
-  for (size_t i = sizes.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
-  }
-  return strides;
-}
-
-bool is_contiguous(const TensorRecord& record) { return record.strides == contiguous_strides(record.sizes); }
-
-// Smaller sizes keep the strides of what isn't contiguous: within the same memory.
-void resize(TensorRecord& record, std::vector<int64_t> sizes) {
-  const bool contiguous = is_contiguous(record);
-  record.sizes = std::move(sizes);
-  if (contiguous) {
-    record.strides = contiguous_strides(record.sizes);
-  }
-}
-
-void drop_dimension(TensorRecord& record, size_t dimension) {
-  const bool contiguous = is_contiguous(record);
-  record.sizes.erase(record.sizes.begin() + static_cast<std::ptrdiff_t>(dimension));
-  record.strides.erase(record.strides.begin() + static_cast<std::ptrdiff_t>(dimension));
-  if (contiguous) {
-    record.strides = contiguous_strides(record.sizes);
-  }
-}
-
-bool same(const Value& a, const Value& b);
-
-struct SameData {
-  const Value& other;
-  template <class T>
-  bool operator()(const T& data) const {
-    const T* with = std::get_if<T>(&other.data);
-    return with != nullptr && data == *with;
-  }
-  bool operator()(std::monostate /*none*/) const { return std::holds_alternative<std::monostate>(other.data); }
-  bool operator()(const TensorRecord& /*record*/) const { return false; }
-  bool operator()(const Values& items) const {
-    const auto* with = std::get_if<Values>(&other.data);
-    return with != nullptr && std::equal(items.begin(), items.end(), with->begin(), with->end(), same);
-  }
-};
-
-bool same(const Value& a, const Value& b) { return std::visit(SameData{b}, a.data); }
-
-template <class List>
-Values values_of(const List& list) {
-  Values values;
-  for (const auto item : list) {
-    values.push_back({item});
-  }
-  return values;
-}
-
-// Nothing for what a trace has no value for.
-std::optional<Value> default_of(const c10::Argument& argument) {
-  const auto& value = argument.default_value();
-  const bool optional = argument.type()->kind() == c10::TypeKind::OptionalType;
-  if (!value.has_value()) {
-    return optional ? std::optional(Value{}) : std::nullopt;
-  }
-  if (value->isNone()) {
-    return Value{};
-  }
-  if (value->isBool()) {
-    return Value{value->toBool()};
-  }
-  if (value->isInt()) {
-    return Value{value->toInt()};
-  }
-  if (value->isDouble()) {
-    return Value{value->toDouble()};
-  }
-  if (value->isIntList()) {
-    return Value{values_of(value->toIntVector())};
-  }
-  return std::nullopt;
-}
 
 class Candidates {
  public:
@@ -154,8 +56,8 @@ class Candidates {
       add([](Values& arguments) { arguments.pop_back(); });
     }
     for (size_t i = 0; i < recorded.size(); ++i) {
-      const auto value = default_of(schema_.arguments().at(i));
-      if (value.has_value() && !same(recorded[i], *value)) {
+      const auto value = default_value_of(schema_.arguments().at(i));
+      if (value.has_value() && !same_value(recorded[i], *value)) {
         add([&](Values& arguments) { arguments[i] = *value; });
       }
     }
@@ -177,7 +79,7 @@ class Candidates {
           change_record(record, [&](TensorRecord& changed) {
             std::vector<int64_t> fewer = changed.sizes;
             fewer[dimension] = smaller;
-            resize(changed, fewer);
+            resize_record(changed, fewer);
           });
         }
       }
@@ -244,11 +146,11 @@ class Candidates {
   }
 
   static void replace_size(Values& arguments, int64_t size, int64_t smaller, bool numbers) {
-    visit(arguments, [&](Value& value) {
+    visit_values(arguments, [&](Value& value) {
       if (auto* record = std::get_if<TensorRecord>(&value.data)) {
         std::vector<int64_t> sizes = record->sizes;
         std::replace(sizes.begin(), sizes.end(), size, smaller);
-        resize(*record, std::move(sizes));
+        resize_record(*record, std::move(sizes));
         if (record->range.has_value() && record->range->second < size) {  // may be indices of it
           record->range->second = std::min(record->range->second, smaller - 1);
           record->range->first = std::min(record->range->first, record->range->second);
