@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cli/operator_names.h"
+#include "cuda/profiler_range.h"
 #include "flagos/target.h"
 #include "measure/argument_text.h"
 #include "measure/counted_calls.h"
@@ -41,6 +43,7 @@ using Measure = std::function<Row(const std::vector<HostCall>& calls, const std:
 
 Row measure_call(const ArgumentSource& source, const std::string& op, size_t call, uint64_t seed,
                  const Measure& measure) {
+  const ProfilerRange range(fmt::format("{} --call {}", without_aten(op), call));
   Row row = {{"case", ""}};
   try {
     std::vector<HostCall> calls = {host_call(source, op, call, seed)};
@@ -54,6 +57,7 @@ Row measure_call(const ArgumentSource& source, const std::string& op, size_t cal
 }
 
 Row measure_step(const ArgumentSource& source, uint64_t seed, const Measure& measure) {
+  const ProfilerRange range("(step)");
   std::vector<HostCall> calls;
   std::vector<size_t> order;
   std::map<std::pair<std::string, size_t>, std::optional<size_t>> places;

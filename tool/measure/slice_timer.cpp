@@ -9,8 +9,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "cuda/profiler_range.h"
 #include "flagos/redispatch.h"
-#include "measure/profiler_range.h"
 
 namespace flagos::diag {
 namespace {

@@ -1,4 +1,4 @@
-#include "measure/profiler_range.h"
+#include "cuda/profiler_range.h"
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
