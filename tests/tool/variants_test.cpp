@@ -38,6 +38,17 @@ TEST(Variants, LayoutsKeepTheValues) {
   EXPECT_TRUE(changed(Variant::kChannelsLast, tensor).is_contiguous(at::MemoryFormat::ChannelsLast));
 }
 
+TEST(Variants, ContiguousIsForWhatWasRecordedOtherwise) {
+  const at::Tensor tensor = at::arange(6, at::kFloat).view({2, 3});
+  EXPECT_FALSE(changed(Variant::kContiguous, tensor).defined());
+  for (const at::Tensor& recorded : {tensor.t(), tensor.narrow(1, 0, 2), tensor[0].expand({2, 3})}) {
+    const at::Tensor made = changed(Variant::kContiguous, recorded);
+    ASSERT_TRUE(made.defined());
+    EXPECT_TRUE(made.is_contiguous());
+    EXPECT_TRUE(at::equal(made, recorded));
+  }
+}
+
 TEST(Variants, Sizes) {
   const at::Tensor tensor = at::arange(6, at::kFloat).view({2, 3});
   EXPECT_EQ(changed(Variant::kEmpty, tensor).sizes(), (std::vector<int64_t>{0, 3}));

@@ -35,6 +35,8 @@ bool overlaps(const at::Tensor& tensor) {
   return false;
 }
 
+at::Tensor made_contiguous(const at::Tensor& tensor, bool /*mutated*/) { return tensor.contiguous(); }
+
 at::Tensor transposed(const at::Tensor& tensor, bool /*mutated*/) {
   if (tensor.dim() < 2 || tensor.numel() < 2) {
     return tensor;
@@ -134,6 +136,8 @@ using Change = at::Tensor (*)(const at::Tensor& tensor, bool mutated);
 
 Change change_of(Variant variant) {
   switch (variant) {
+    case Variant::kContiguous:
+      return made_contiguous;
     case Variant::kTransposed:
       return transposed;
     case Variant::kOffset:
@@ -187,6 +191,7 @@ struct Name {
 };
 
 constexpr Name kNames[] = {{Variant::kAsRecorded, "as_recorded"},
+                           {Variant::kContiguous, "contiguous"},
                            {Variant::kTransposed, "transposed"},
                            {Variant::kOffset, "offset"},
                            {Variant::kExpanded, "expanded"},

@@ -12,6 +12,7 @@ namespace flagos::diag {
 
 enum class Variant {
   kAsRecorded,
+  kContiguous,     // those that were recorded otherwise made contiguous
   kTransposed,     // the last two dimensions swapped in memory
   kOffset,         // views that begin three elements into their storage, so that no vector load is aligned
   kExpanded,       // a stride of 0
@@ -25,10 +26,10 @@ enum class Variant {
   kFunctionalize,  // in functionalization wrappers
 };
 
-inline constexpr std::array kVariants = {Variant::kAsRecorded, Variant::kTransposed,   Variant::kOffset,
-                                         Variant::kExpanded,   Variant::kChannelsLast, Variant::kEmpty,
-                                         Variant::kZeroDim,    Variant::kSpecial,      Variant::kConj,
-                                         Variant::kNeg,        Variant::kZeroTensor,   Variant::kFunctionalize};
+inline constexpr std::array kVariants = {
+    Variant::kAsRecorded,   Variant::kContiguous, Variant::kTransposed,   Variant::kOffset,  Variant::kExpanded,
+    Variant::kChannelsLast, Variant::kEmpty,      Variant::kZeroDim,      Variant::kSpecial, Variant::kConj,
+    Variant::kNeg,          Variant::kZeroTensor, Variant::kFunctionalize};
 
 // "as_recorded", "channels_last"...
 const char* variant_name(Variant variant) noexcept;
