@@ -162,6 +162,11 @@ class Documents(Case):
         document = self.document("ab-bench", "--trace", self.file("trace.json", recorded_call()), "--time-budget", "1")
         self.assertEqual({row["op"] for row in document["results"]}, {"(step)", "mm"})
 
+    def test_a_trace_of_a_newer_schema(self):
+        trace = self.file("trace.json", recorded_call().replace('"1.1.1-chakra', '"2.0.0-chakra'))
+        for command in (["check-op", "--situation", "plain"], ["verify", "--case", "as_recorded", "-v"], ["stats"]):
+            self.assertEqual(len(self.document(*command, "--trace", trace)["warnings"]), 1)
+
     def test_ab_bench_of_a_call_that_is_not_there(self):
         document = self.document("ab-bench", "mm", "--call", "99", "--time-budget", "1")
         self.assertEqual({row["verdict"] for row in document["results"]}, {"n/a"})

@@ -110,7 +110,9 @@ class Signals(unittest.TestCase):
             process.send_signal(number)
             out = process.communicate(timeout=60)[0]
             self.assertEqual(process.returncode, 130)
-            self.assertIn("results", json.loads(out))
+            document = json.loads(out)
+            self.assertIn("results", document)
+            self.assertEqual(document["warnings"], ["interrupted: the results are those until then"])
 
     def test_kill_leaves_no_workers(self):
         code, _, _ = self.interrupted(["ab-bench", "--workload", "lstm", "--time-budget", "60"], 5.0, signal.SIGKILL)

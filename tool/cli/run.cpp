@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
@@ -55,6 +56,9 @@ ExitCode run(Command& command, const GlobalOptions& options) {
     require_library();
   }
   Outcome outcome = command.run(options);
+  if (interrupted()) {
+    outcome.warnings.emplace_back("interrupted: the results are those until then");
+  }
   for (const auto& warning : outcome.warnings) {
     report_error("warning: " + warning);
   }
@@ -66,6 +70,7 @@ ExitCode run(Command& command, const GlobalOptions& options) {
     return outcome.code;
   }
   outcome.report.environment = describe_environment(options.seed);
+  outcome.report.warnings = std::move(outcome.warnings);
   write_output(options.output, [&](std::ostream& out) {
     make_writer(options.format, table_style(options))->write(outcome.report, out);
   });

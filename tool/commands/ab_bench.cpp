@@ -275,6 +275,7 @@ Outcome AbBench::run(const GlobalOptions& options) {
   }
   if (baseline.has_value()) {
     baseline->compare_with(report);
+    outcome.warnings.insert(outcome.warnings.end(), baseline->warnings().begin(), baseline->warnings().end());
   }
   outcome.code = exit_code(report.rows);
   return outcome;

@@ -46,7 +46,7 @@ Baseline::Baseline(const std::string& file, const Row& environment, bool force)
 }
 
 void Baseline::compare_with(Report& report) const {
-  const ResultDocument after{"this run", report.command, environment_, report.summary, report.rows};
+  const ResultDocument after{"this run", report.command, environment_, report.summary, report.rows, {}};
   const ComparedRuns compared = compare_times(before_, after);
   std::map<ArmKey, Row> by_arm;
   for (const Row& row : compared.rows) {

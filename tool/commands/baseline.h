@@ -20,6 +20,9 @@ class Baseline {
   // baseline and its verdict; to the summary how the rows were found; and notes.
   void compare_with(Report& report) const;
 
+  // Those of the earlier run.
+  const std::vector<std::string>& warnings() const { return before_.warnings; }
+
   // Whether a row that compare_with() has seen is such a regression against the baseline.
   static bool fails(const Row& row, const FailOn& fail_on);
 

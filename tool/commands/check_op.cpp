@@ -10,6 +10,7 @@
 #include "cli/operator_names.h"
 #include "commands/check_summary.h"
 #include "commands/python_program.h"
+#include "prediction/decision.h"
 #include "report/progress.h"
 #include "situations/checker.h"
 #include "situations/situation.h"
@@ -106,7 +107,9 @@ Outcome CheckOp::run(const GlobalOptions& options) {
   const bool finding = std::any_of(report.rows.begin(), report.rows.end(), [](const Row& row) {
     return row["agrees"].is_boolean() && !row["agrees"].get<bool>();
   });
-  outcome.code = finding ? ExitCode::kFinding : ExitCode::kAsHoped;
+  const bool known = std::any_of(report.rows.begin(), report.rows.end(),
+                                 [](const Row& row) { return row["verdict"] != verdict_name(Verdict::kUnknown); });
+  outcome.code = finding ? ExitCode::kFinding : known ? ExitCode::kAsHoped : ExitCode::kInconclusive;
   return outcome;
 }
 

@@ -16,7 +16,7 @@ namespace flagos::diag {
 struct Outcome {
   Report report;
   ExitCode code = ExitCode::kAsHoped;
-  std::vector<std::string> warnings{};  // for standard error, whatever the format
+  std::vector<std::string> warnings{};  // for standard error, and in documents
   std::optional<std::string> text{};    // of a form of its own, in place of the report
 };
 

@@ -37,6 +37,9 @@ Outcome Compare::run(const GlobalOptions& /*options*/) {
   if (!unlike.empty()) {
     report.notes.push_back(fmt::format("The environments differ: {}.", fmt::join(unlike, ", ")));
   }
+  for (const ResultDocument* document : {&before, &after}) {
+    outcome.warnings.insert(outcome.warnings.end(), document->warnings.begin(), document->warnings.end());
+  }
   outcome.code = compared.findings != 0     ? ExitCode::kFinding
                  : compared.comparable == 0 ? ExitCode::kInconclusive
                                             : ExitCode::kAsHoped;

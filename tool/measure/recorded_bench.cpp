@@ -79,6 +79,10 @@ Row measure_step(const ArgumentSource& source, uint64_t seed, const Measure& mea
     }
   }
   Row row = {{"case", fmt::format("{} calls", order.size())}, {"left_out", left_out}};
+  if (order.empty()) {
+    row["note"] = "none of its calls can be made here";
+    return row;
+  }
   try {
     row.update(measure(calls, order));
   } catch (const std::exception& error) {

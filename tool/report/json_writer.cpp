@@ -11,8 +11,10 @@ constexpr auto kReplaceBadBytes = Row::error_handler_t::replace;
 class JsonWriter final : public Writer {
  public:
   void write(const Report& report, std::ostream& out) const override {
-    Row document = {{"schema", kSchema},         {"command", report.command}, {"environment", report.environment},
-                    {"summary", report.summary}, {"notes", report.notes},     {"results", report.rows}};
+    const Row document = {
+        {"schema", kSchema},         {"command", report.command},   {"environment", report.environment},
+        {"summary", report.summary}, {"warnings", report.warnings}, {"notes", report.notes},
+        {"results", report.rows}};
     out << document.dump(2, ' ', false, kReplaceBadBytes) << '\n';
   }
 };
@@ -24,7 +26,8 @@ class JsonLinesWriter final : public Writer {
     const Row head = {{"schema", kSchema},
                       {"command", report.command},
                       {"environment", report.environment},
-                      {"summary", report.summary}};
+                      {"summary", report.summary},
+                      {"warnings", report.warnings}};
     out << head.dump(-1, ' ', false, kReplaceBadBytes) << '\n';
     for (const Row& row : report.rows) {
       out << row.dump(-1, ' ', false, kReplaceBadBytes) << '\n';

@@ -18,7 +18,8 @@ struct Report {
   std::vector<Row> rows;
   Row summary = Row::object();
   Row environment = Row::object();
-  std::vector<std::string> notes;  // prose for people, beside the rows
+  std::vector<std::string> notes;     // prose for people, beside the rows
+  std::vector<std::string> warnings;  // of documents; people read them on standard error
 };
 
 }  // namespace flagos::diag

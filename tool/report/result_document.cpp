@@ -18,6 +18,8 @@ namespace {
 
 constexpr const char* kDocumentSchema = "flagos-diag/1";
 constexpr uintmax_t kMaxBytes = uintmax_t{256} << 20;
+constexpr size_t kMostWarnings = 20;
+constexpr size_t kShownOfWarning = 300;  // bytes
 constexpr const char* kHowToMakeOne = "Make one with: flagos-diag COMMAND --format json --output FILE";
 
 std::string document_text(const std::filesystem::path& file) {
@@ -43,9 +45,27 @@ std::string document_text(const std::filesystem::path& file) {
   return text;
 }
 
+std::string as_text(const Row& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
 Row object_field(const Row& document, const char* name) {
   const auto found = document.find(name);
   return found != document.end() && found->is_object() ? *found : Row::object();
+}
+
+std::vector<std::string> warnings_of(const Row& document, const std::filesystem::path& file) {
+  std::vector<std::string> warnings;
+  const auto found = document.find("warnings");
+  if (found == document.end() || !found->is_array()) {  // those of earlier versions have none
+    return warnings;
+  }
+  for (const Row& warning : *found) {
+    if (warnings.size() == kMostWarnings) {
+      warnings.push_back(fmt::format("{}: and {} more", file.string(), found->size() - kMostWarnings));
+      break;
+    }
+    warnings.push_back(fmt::format("{}: {}", file.string(), foreign_text(as_text(warning), kShownOfWarning)));
+  }
+  return warnings;
 }
 
 }  // namespace
@@ -66,8 +86,12 @@ ResultDocument parse_document(std::string_view text, const std::filesystem::path
       !std::all_of(results->begin(), results->end(), [](const Row& row) { return row.is_object(); })) {
     throw UsageError(fmt::format("{}: has no \"command\" or no list of \"results\". {}", file.string(), kHowToMakeOne));
   }
-  return {file, command, object_field(document, "environment"), object_field(document, "summary"),
-          std::vector<Row>(results->begin(), results->end())};
+  return {file,
+          command,
+          object_field(document, "environment"),
+          object_field(document, "summary"),
+          std::vector<Row>(results->begin(), results->end()),
+          warnings_of(document, file)};
 }
 
 std::string text_field(const Row& row, std::string_view name) {
@@ -75,7 +99,7 @@ std::string text_field(const Row& row, std::string_view name) {
   if (!row.is_object() || found == row.end() || found->is_null()) {
     return "";
   }
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return as_text(*found);
 }
 
 std::optional<double> number_field(const Row& row, std::string_view name) {

@@ -16,7 +16,8 @@ struct ResultDocument {
   std::string command;
   Row environment;
   Row summary;
-  std::vector<Row> results;  // objects
+  std::vector<Row> results;           // objects
+  std::vector<std::string> warnings;  // that its command gave, with the file's name before each, printable and few
 };
 
 // Throws UsageError that names `file` and what to do, when it can't be read, is no JSON, or is no document of this

@@ -119,17 +119,29 @@ class NodeReader {
         take_(std::move(*call));
       }
     } catch (const NotReplayable& error) {
-      const bool told_apart = passed_over_.size() < kMaxCauses || passed_over_.contains(error.what());
-      ++passed_over_[told_apart ? error.what() : "other causes"];
+      pass_over(error.what());
     } catch (const BadTrace& error) {
-      throw std::runtime_error(name_ + ": node " + last_node_ + ": " + error.what() + "." + kRemedy);
+      if (!is_newer()) {
+        throw std::runtime_error(name_ + ": node " + last_node_ + ": " + error.what() + "." + kRemedy);
+      }
+      pass_over("its form is of the newer schema (" + std::string(error.what()) + ")");
     }
   }
 
-  std::vector<std::string> schema_warnings() const {
+  void pass_over(const std::string& cause) {
+    const bool told_apart = passed_over_.size() < kMaxCauses || passed_over_.contains(cause);
+    ++passed_over_[told_apart ? cause : "other causes"];
+  }
+
+  // As far as was read: the schema comes before the nodes.
+  bool is_newer() const {
     char* end = nullptr;
     const long major = std::strtol(schema_.c_str(), &end, 10);
-    if (end != schema_.c_str() && major <= kKnownMajor) {
+    return !schema_.empty() && (end == schema_.c_str() || major > kKnownMajor);
+  }
+
+  std::vector<std::string> schema_warnings() const {
+    if (!is_newer()) {
       return {};
     }
     return {name_ + ": has schema '" + foreign_text(schema_, 40) + "', newer than the known " +

@@ -84,6 +84,16 @@ TEST(ExecutionTrace, NewerSchemaIsAWarning) {
   EXPECT_TRUE(read_text(trace_text(node, "1.9.0")).warnings.empty());
 }
 
+TEST(ExecutionTrace, NodesOfANewerSchemaThatMakeNoSenseArePassedOver) {
+  const std::string nodes = node_text(1, kAddSchema, "[]") + "," + node_text(2, kAddSchema, add_inputs());
+  const ReadTrace newer = read_text(trace_text(nodes, "2.0.0"));
+  EXPECT_EQ(newer.calls.size(), 1u);
+  ASSERT_EQ(newer.warnings.size(), 2u);
+  EXPECT_TRUE(contains(newer.warnings[1], "1 call passed over")) << newer.warnings[1];
+  EXPECT_TRUE(contains(newer.warnings[1], "newer schema")) << newer.warnings[1];
+  EXPECT_TRUE(contains(failure_of(trace_text(nodes)), "node 1: it has no inputs"));
+}
+
 TEST(ExecutionTrace, TruncatedAtEveryPlaceFailsWithNameAndRemedy) {
   const std::string text =
       trace_text(node_text(1, kAddSchema, add_inputs()) + "," + node_text(2, kAddSchema, add_inputs()));

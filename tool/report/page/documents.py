@@ -53,7 +53,8 @@ def _read(file: Path, key: str) -> Document:
         command=str(content.get("command", "")),
         environment=_object(content.get("environment")),
         summary=_object(content.get("summary")),
-        notes=[str(note) for note in _list(content.get("notes"))],
+        notes=[*(f"warning: {warning}" for warning in _list(content.get("warnings"))),
+               *(str(note) for note in _list(content.get("notes")))],
         results=[row for row in _list(content.get("results")) if isinstance(row, dict)],
     )
 
