@@ -1,11 +1,25 @@
 #include "cli/call_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/exit_code.h"
+#include "cli/number_checks.h"
 #include "cli/operator_names.h"
+#include "report/foreign_text.h"
 
 namespace flagos::diag {
+
+std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (std::find(found.begin(), found.end(), name) == found.end()) {
+      found.push_back(name);
+    }
+  }
+  return found;
+}
 
 CLI::Option* CallChoice::add_operators(CLI::App& command, const std::string& all_help) {
   command.add_option("OP", patterns_, "Full overload (add.Tensor), bare name (all overloads) or glob");
@@ -14,12 +28,15 @@ CLI::Option* CallChoice::add_operators(CLI::App& command, const std::string& all
 }
 
 CLI::Option* CallChoice::add_call(CLI::App& command) {
-  return command.add_option("--call", call_, "Only the recorded call of this number, from 0")
-      ->check(CLI::NonNegativeNumber);
+  return command.add_option("--call", call_, "Only the recorded call of this number, from 0")->check(whole_number(0));
 }
 
 std::vector<std::string> CallChoice::operators(const std::function<std::vector<std::string>()>& recorded,
                                                const char* ways, bool has_source) const {
+  if (named() && all_) {
+    throw UsageError(fmt::format("operators are named ({}), and --all means every one; leave out either.",
+                                 foreign_text(patterns_.front())));
+  }
   if (named()) {
     return select_operators(patterns_, all_operators());
   }

@@ -15,6 +15,9 @@ struct CallRange {
   size_t end = 0;
 };
 
+// `names`, each the first time alone: "--case offset,offset" asks for one.
+std::vector<std::string> without_repeats(const std::vector<std::string>& names);
+
 class CallChoice {
  public:
   // Adds OP, --all (`all_help` says what it means) and --trace. The options are read into this object, which must
@@ -29,8 +32,8 @@ class CallChoice {
   const std::string& trace() const { return trace_; }  // empty: none was named
 
   // Those that OP means, else those that `recorded` returns, when --all or --trace was given or `has_source` says that
-  // there is a source of another kind. Throws UsageError for an unknown OP, and when nothing was chosen; `ways` says
-  // how: "verify: name operators, or pass --all or --trace FILE."
+  // there is a source of another kind. Throws UsageError for an unknown OP, for OP with --all, and when nothing was
+  // chosen; `ways` says how: "verify: name operators, or pass --all or --trace FILE."
   std::vector<std::string> operators(const std::function<std::vector<std::string>()>& recorded, const char* ways,
                                      bool has_source = false) const;
 

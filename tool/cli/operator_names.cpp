@@ -11,11 +11,13 @@
 
 #include "cli/exit_code.h"
 #include "edit_distance.h"
+#include "report/foreign_text.h"
 
 namespace flagos::diag {
 namespace {
 
 constexpr std::string_view kAten = "aten::";
+constexpr size_t kLongestName = 200;  // no operator's is near it, and the distance takes time
 
 bool has_namespace(std::string_view name) { return name.find("::") != std::string_view::npos; }
 bool is_glob(std::string_view name) { return name.find_first_of("*?[") != std::string_view::npos; }
@@ -64,6 +66,9 @@ std::vector<std::string> matching_operators(std::string_view pattern, const std:
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& known, size_t count) {
   // Distance first, then the name, so that the order is the same everywhere.
   std::set<std::pair<size_t, std::string>> ranked;
+  if (name.size() > kLongestName) {
+    return {};
+  }
   const std::string_view wanted = without_aten(name);
   for (const auto& op : known) {
     const std::string_view shown = without_aten(op);
@@ -87,7 +92,7 @@ std::vector<std::string> select_operators(const std::vector<std::string>& patter
     const auto found = matching_operators(pattern, known);
     if (found.empty()) {
       const auto nearest = nearest_names(pattern, known);
-      throw UsageError(fmt::format("no operator {}. {}", pattern,
+      throw UsageError(fmt::format("no operator {}. {}", foreign_text(pattern),
                                    nearest.empty() ? std::string("flagos-diag --list names them all.")
                                                    : fmt::format("Nearest: {}.", fmt::join(nearest, ", "))));
     }

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
+
+#include "cli/number_checks.h"
 
 namespace flagos::diag {
 namespace {
@@ -71,7 +74,8 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   add_choice(app, "--format", options.format, kFormats, "Output format [table]");
   app.add_option("--output", options.output, "Write to this file, which is replaced whole or not at all");
-  app.add_option("--seed", options.seed, "Seed of made-up data [0]");
+  app.add_option("--seed", options.seed, "Seed of made-up data [0]")
+      ->check(whole_number(0, std::numeric_limits<uint64_t>::max()));
   add_choice(app, "--color", options.color, kColors, "Colours; a non-empty NO_COLOR means never [auto]");
   app.add_flag("-q,--quiet", options.quiet, "Rows only: no summary, notes or progress");
   app.add_flag("-v,--verbose", options.verbose, "Show the warnings of PyTorch and of worker processes");

@@ -10,28 +10,29 @@
 #include <optional>
 
 #include "cli/interrupt.h"
+#include "cli/number_checks.h"
 #include "cli/operator_names.h"
 #include "commands/baseline.h"
 #include "commands/bench_summary.h"
 #include "commands/counted_instructions.h"
+#include "commands/measured_cases.h"
 #include "flagos/flagos.h"
 #include "measure/bench.h"
 #include "measure/conditions.h"
 #include "measure/fail_on.h"
 #include "measure/recorded_bench.h"
-#include "measure/time_share.h"
 #include "measure/verdict.h"
 #include "report/environment.h"
-#include "report/progress.h"
+#include "report/foreign_text.h"
 #include "traces/workloads.h"
 
 namespace flagos::diag {
 namespace {
 
 constexpr size_t kCallsOfOperator = 3;  // that are measured unless one is chosen
-constexpr double kPatienceFactor = 4;
-constexpr double kPatienceBesides = 120;  // to load the worker and to make the arguments
 constexpr double kPercent = 100;
+constexpr double kMostPlanted = 1000;  // percent
+constexpr uint64_t kMostThreads = 1024;
 constexpr const char* kStepName = "(step)";
 
 // "on=3%"
@@ -43,33 +44,12 @@ std::pair<std::string, double> parse_plant(const std::string& text) {
   const auto arms = make_arms({});
   const bool known =
       std::any_of(arms.begin(), arms.end(), [&](const Arm& each) { return each.name == arm && arm != "aa"; });
-  if (!known || percent <= 0 || end == nullptr || std::string_view(end) != "%") {
-    throw UsageError(fmt::format("--plant '{}': the form is 'on=3%'; arms are native, off and on.", text));
+  const bool sound = percent > 0 && percent <= kMostPlanted;  // not so of NaN
+  if (!known || !sound || end == nullptr || std::string_view(end) != "%") {
+    throw UsageError(fmt::format("--plant '{}': the form is 'on=3%', up to {:.0f}%; arms are native, off and on.",
+                                 foreign_text(text), kMostPlanted));
   }
   return {arm, percent / kPercent};
-}
-
-size_t count_cases(const std::deque<Job>& jobs) {
-  size_t count = 0;
-  for (const Job& job : jobs) {
-    count += job.situations.size();
-  }
-  return count;
-}
-
-size_t call_of_item(const std::string& item) { return item == kStep ? 0 : std::stoul(item); }
-
-std::string case_name(const Job& job, const std::string& item) {
-  return fmt::format("{} --call {}", without_aten(job.op), call_of_item(item));
-}
-
-void add_not_reached(std::vector<BenchCase>& cases, const std::deque<Job>& jobs, const std::string& why) {
-  for (const Job& job : jobs) {
-    for (const auto& item : job.situations) {
-      const Row nothing = {{"case", ""}, {"note", why}, {kNotReached, true}};
-      cases.push_back({std::string(without_aten(job.op)), call_of_item(item), nothing});
-    }
-  }
 }
 
 }  // namespace
@@ -85,10 +65,11 @@ CLI::App* AbBench::add_to(CLI::App& app) {
   command
       ->add_option("--time-budget", budget_s_,
                    "Seconds to measure for [10 a case, 300 at most, more for over 1000 cases]")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--threshold", threshold_percent_, "SAME: within this many percent [1]")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--threads", threads_, "Threads of an operator on the CPU [1]")->check(CLI::PositiveNumber);
+      ->check(positive_number());
+  command->add_option("--threads", threads_, "Threads of an operator on the CPU [1]")
+      ->check(whole_number(1, kMostThreads));
   command->add_option("--fail-on", fail_on_, "Exit 1 on such a row: 'slower>2%', 'on/baseline:slower>5%'");
   auto* baseline = command->add_option("--baseline", baseline_file_, "Compare with an earlier run: its JSON document")
                        ->type_name("FILE");
@@ -145,7 +126,10 @@ Row AbBench::settings(double case_budget_s, uint64_t seed) const {
   options.budget_s = case_budget_s;
   options.arms.same = same_;
   for (const auto& plant : plants_) {
-    options.arms.slowdown.insert(parse_plant(plant));
+    const auto [arm, slowdown] = parse_plant(plant);
+    if (!options.arms.slowdown.emplace(arm, slowdown).second) {
+      throw UsageError(fmt::format("--plant: there are two for {}; give one.", arm));
+    }
   }
   Row row = to_row(options);
   row["threads"] = threads_;
@@ -154,52 +138,6 @@ Row AbBench::settings(double case_budget_s, uint64_t seed) const {
 
 WorkerCommand AbBench::worker_command(const GlobalOptions& options) const {
   return {{"/proc/self/exe"}, options.seed, trace_file(), options.verbose};
-}
-
-// One worker: cases must not disturb each other. It is replaced when an operator kills it. One job after the other, for
-// what each gets of the time depends on those before.
-std::vector<BenchCase> AbBench::measure(std::deque<Job> jobs, const GlobalOptions& options,
-                                        NotReached& not_reached) const {
-  const auto start = std::chrono::steady_clock::now();
-  const size_t count = count_cases(jobs);
-  settings(0, options.seed);  // a --plant that is no good is told before anything runs
-  TimeShare time(budget_s_, count);
-  const auto patience = static_cast<int64_t>(time.most_s() * kPatienceFactor + kPatienceBesides);
-  WorkerPool pool(worker_command(options), 1, std::chrono::seconds(patience));
-  Progress progress("ab-bench", jobs.size(), options.quiet);
-  std::vector<BenchCase> cases;
-  while (!jobs.empty() && !interrupted()) {
-    const auto share = time.next(jobs.front().situations.size());
-    if (!share.has_value()) {
-      break;
-    }
-    Job job = std::move(jobs.front());
-    jobs.pop_front();
-    job.settings = settings(*share, options.seed);
-    pool.run(
-        std::deque<Job>{job},
-        [&](const std::string& op, Row row) {
-          const auto item = row.at("situation").get<std::string>();
-          cases.push_back({std::string(without_aten(op)), call_of_item(item), std::move(row)});
-        },
-        [&](const std::string& op) { progress.advance(without_aten(op)); });
-    if (interrupted()) {
-      not_reached.first = case_name(job, job.situations.back());  // at the latest
-    }
-  }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  not_reached.interrupted = interrupted();
-  not_reached.cases = count - std::min(count, cases.size());
-  not_reached.budget_s = time.budget_s();
-  not_reached.enough_s =
-      elapsed.count() * static_cast<double>(count) / static_cast<double>(std::max<size_t>(cases.size(), 1));
-  if (!jobs.empty() && not_reached.first.empty()) {
-    not_reached.first = case_name(jobs.front(), jobs.front().situations.front());
-  }
-  if (!not_reached.interrupted) {
-    add_not_reached(cases, jobs, fmt::format("not reached within {:.0f} s", time.budget_s()));
-  }
-  return cases;
 }
 
 ExitCode AbBench::exit_code(const std::vector<Row>& rows) const {
@@ -249,8 +187,10 @@ Outcome AbBench::run(const GlobalOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto warnings = doubtful_conditions();
   const std::deque<Job> jobs = jobs_for(ops, recorded);
-  NotReached not_reached;
-  const std::vector<BenchCase> cases = measure(jobs, options, not_reached);
+  settings(0, options.seed);  // a --plant that is no good is told before anything runs
+  const auto [cases, not_reached] =
+      measure_cases(jobs, worker_command(options), budget_s_, options.quiet,
+                    [&](double case_budget_s) { return settings(case_budget_s, options.seed); });
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   JudgedCases judged = judge(cases, threshold_percent_ / kPercent);
   Outcome outcome;
@@ -278,6 +218,10 @@ Outcome AbBench::run(const GlobalOptions& options) {
     outcome.warnings.insert(outcome.warnings.end(), baseline->warnings().begin(), baseline->warnings().end());
   }
   outcome.code = exit_code(report.rows);
+  if (!not_reached.stopped.empty() && not_reached.cases != 0) {
+    outcome.warnings.push_back(not_reached_text(not_reached, count_cases(jobs)));
+    outcome.code = outcome.code == ExitCode::kAsHoped ? ExitCode::kInconclusive : outcome.code;
+  }
   return outcome;
 }
 

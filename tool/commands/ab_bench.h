@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "cli/call_choice.h"
-#include "commands/bench_summary.h"
 #include "commands/command.h"
 #include "isolation/worker_pool.h"
-#include "measure/bench_rows.h"
 #include "measure/fail_on.h"
 #include "traces/argument_source.h"
 
@@ -25,7 +23,6 @@ class AbBench final : public Command {
   ArgumentSource source() const;
   std::vector<std::string> selected_operators(const ArgumentSource& source) const;
   std::deque<Job> jobs_for(const std::vector<std::string>& ops, const ArgumentSource& source) const;
-  std::vector<BenchCase> measure(std::deque<Job> jobs, const GlobalOptions& options, NotReached& not_reached) const;
   Row settings(double case_budget_s, uint64_t seed) const;
   WorkerCommand worker_command(const GlobalOptions& options) const;
   std::optional<FailOn> fail_on() const;

@@ -36,6 +36,10 @@ std::string not_reached_text(const NotReached& not_reached, size_t cases) {
     return fmt::format("Interrupted: {} of {} cases were not reached, the first is {}.", not_reached.cases, cases,
                        not_reached.first);
   }
+  if (!not_reached.stopped.empty()) {
+    return fmt::format("{} of {} cases were not reached, the first is {}: {}.", not_reached.cases, cases,
+                       not_reached.first, not_reached.stopped);
+  }
   return fmt::format(
       "{} of {} cases were not reached within {:.0f} s, the first is {}; --time-budget {:.0f} should reach all.",
       not_reached.cases, cases, not_reached.budget_s, not_reached.first, std::ceil(not_reached.enough_s));

@@ -79,9 +79,7 @@ std::vector<std::string> CheckOp::selected_operators() const {
 }
 
 Outcome CheckOp::run(const GlobalOptions& options) {
-  if (situations_.empty()) {
-    situations_ = situation_names();
-  }
+  situations_ = situations_.empty() ? situation_names() : without_repeats(situations_);
   Outcome outcome;
   if (!choice_.trace().empty()) {
     // Its complaints are better heard from here than from a worker.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cli/number_checks.h"
 #include "cli/shell_word.h"
 #include "recording/published_traces.h"
 #include "recording/recorded_traces.h"
@@ -64,9 +65,9 @@ CLI::App* Record::add_to(CLI::App& app) {
       ->type_name("FILE");
   command->add_option("--skip-steps", skip_steps_,
                       "Steps that pass first; a step begins with each call of an outermost module [1]");
-  command->add_option("--steps", steps_, "Steps to record [1]")->check(CLI::Range(1U, 1000000000U));
-  command->add_option("--max-seconds", max_seconds_, "Record no longer than this [60]")->check(CLI::PositiveNumber);
-  command->add_option("--max-mb", max_mb_, "Record no more than this, in megabytes [500]")->check(CLI::PositiveNumber);
+  command->add_option("--steps", steps_, "Steps to record [1]")->check(whole_number(1));
+  command->add_option("--max-seconds", max_seconds_, "Record no longer than this [60]")->check(positive_number());
+  command->add_option("--max-mb", max_mb_, "Record no more than this, in megabytes [500]")->check(positive_number());
   return command;
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/number_checks.h"
 #include "cli/operator_names.h"
 #include "cli/shell_word.h"
 #include "commands/verify_summary.h"
@@ -66,13 +67,13 @@ CLI::App* Verify::add_to(CLI::App& app) {
       "Also compare the sequences of CUDA kernels launched (cuda target); failing cases are not made smaller");
   auto* no_shrink = command->add_flag("--no-shrink", no_shrink_, "Report failing cases as recorded, not made smaller");
   command->add_option("--shrink-tries", shrink_.tries, "Smaller inputs to try for a failing case [100]")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->excludes(kernels)
       ->excludes(no_shrink);
   command
       ->add_option("--shrink-seconds", shrink_seconds_,
                    "Time to make failing cases smaller, of the run [10, with --all 4]")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->excludes(kernels)
       ->excludes(no_shrink);
   return command;
@@ -90,7 +91,7 @@ std::deque<Job> Verify::jobs_for(const std::vector<std::string>& ops, const Argu
     }
     job.settings["kernels"] = kernels_;
     for (size_t call = range.first; call < range.end; ++call) {
-      for (const auto& name : cases_.empty() ? variant_names() : cases_) {
+      for (const auto& name : cases_.empty() ? variant_names() : without_repeats(cases_)) {
         job.situations.push_back(fmt::format("{}:{}", call, name));
       }
     }
@@ -147,7 +148,7 @@ Verify::CasesByOperator Verify::verify(const std::deque<Job>& jobs, const Global
           }
           const auto item = row.at("situation").get<std::string>();
           Row found = case_of_answer(std::move(row));
-          found["call"] = std::stoi(item);
+          found["call"] = std::stoul(item);
           found["case"] = item.substr(item.find(':') + 1);
           cases[op].push_back(std::move(found));
         },
@@ -172,7 +173,7 @@ std::string Verify::reproduce(const std::string& op, const Row& found, uint64_t 
   }
   return fmt::format("flagos-diag verify {} --case {} --call {} --seed {} --target {}{}{}",
                      shell_word(std::string(without_aten(op))), found.at("case").get<std::string>(),
-                     found.at("call").get<int>(), seed, target_name(), kernels,
+                     found.at("call").get<size_t>(), seed, target_name(), kernels,
                      choice_.trace().empty() ? "" : " --trace " + shell_word(choice_.trace()));
 }
 
