@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 PROGRAM = os.path.abspath(sys.argv[1])
+WORKLOADS = Path(__file__).resolve().parents[2] / "tool" / "traces" / "workloads"
 ALL_SITUATIONS = "plain conj neg zerotensor functionalize vmap grad no_grad inference autocast python off".split()
 
 
@@ -202,7 +203,14 @@ class Verify(unittest.TestCase):
         self.assertEqual(run("verify", "bernoulli").returncode, 0)
 
     def test_nothing_to_run_is_inconclusive(self):
-        self.assertEqual(run("verify", "add.Tensor", "--call", "1000").returncode, 3)
+        for arguments, why in ((["add.Tensor", "--call", "1000"], "13 cases: there are"),
+                               (["add.Tensor", "--case", "contiguous", "--call", "0"], "1 case: no argument that could"),
+                               (["_has_same_storage_numel", "--trace", str(WORKLOADS / "lstm.json")],
+                                "1 operator without recorded arguments; pass --trace FILE")):
+            done = run("verify", *arguments, "--format", "json")
+            notes = json.loads(done.stdout)["notes"]
+            self.assertEqual((done.returncode, len(notes)), (3, 1), notes)
+            self.assertTrue(notes[0].startswith(f"Nothing ran: {why}"), notes)
 
     def test_kernels_need_the_cuda_target(self):
         done = run("verify", "add.Tensor", "--kernels")

@@ -55,6 +55,25 @@ TEST_F(OutputFile, ASymbolicLinkStaysOne) {
   EXPECT_EQ(content(file_), "new");
 }
 
+TEST_F(OutputFile, ASymbolicLinkToWhatIsNotThereYetLeadsThere) {
+  fs::create_symlink("out.json", directory_ / "link");  // relative to where the link is
+  fs::create_symlink(directory_ / "link", directory_ / "link to it");
+  write_output(directory_ / "link to it", [](std::ostream& out) { out << "new"; });
+  EXPECT_TRUE(fs::is_symlink(directory_ / "link to it"));
+  EXPECT_TRUE(fs::is_symlink(directory_ / "link"));
+  EXPECT_EQ(content(file_), "new");
+  fs::create_symlink(directory_ / "none" / "x", directory_ / "astray");
+  EXPECT_THROW(check_output_file(directory_ / "astray"), UsageError);
+}
+
+TEST_F(OutputFile, PermissionsStay) {
+  constexpr auto mine = fs::perms::owner_read | fs::perms::owner_write;
+  write_output(file_, [](std::ostream& out) { out << "old"; });
+  fs::permissions(file_, mine);
+  write_output(file_, [](std::ostream& out) { out << "new"; });
+  EXPECT_EQ(fs::status(file_).permissions(), mine);
+}
+
 TEST_F(OutputFile, NoSuchDirectoryIsAUsageError) {
   EXPECT_THROW(check_output_file(directory_ / "none" / "out.json"), UsageError);
   EXPECT_THROW(check_output_file(directory_), UsageError);

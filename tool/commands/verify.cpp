@@ -270,6 +270,7 @@ Outcome Verify::run(const GlobalOptions& options) {
     report.summary["kernels"] = count_kernels(cases);
   }
   report.summary["seconds"] = std::round(elapsed.count() * 10) / 10;
+  report.notes = why_nothing_ran(cases, report.summary);
   outcome.code = verify_exit_code(report.summary);
   if (!stopped.empty()) {
     outcome.warnings.push_back(stopped);

@@ -1,6 +1,9 @@
 #include "commands/verify_summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -12,6 +15,8 @@
 
 namespace flagos::diag {
 namespace {
+
+constexpr size_t kMostCauses = 5;
 
 void increment(Row& counts, const char* name) { counts[name] = counts[name].get<int>() + 1; }
 
@@ -114,6 +119,28 @@ Row count_kernels(const std::vector<VerifiedCase>& cases) {
     }
   }
   return counts;
+}
+
+std::vector<std::string> why_nothing_ran(const std::vector<VerifiedCase>& cases, const Row& summary) {
+  if (summary.at("cases") != 0) {
+    return {};
+  }
+  std::map<std::string, size_t> causes;
+  for (const VerifiedCase& each : cases) {
+    ++causes[text_field(each.found, "why")];
+  }
+  std::vector<std::string> notes;
+  for (const auto& [why, count] : causes) {
+    if (notes.size() < kMostCauses) {
+      notes.push_back(fmt::format("Nothing ran: {} case{}: {}.", count, count == 1 ? "" : "s", why));
+    }
+  }
+  if (const size_t unknown = summary.at("unknown").size(); unknown != 0) {
+    notes.push_back(
+        fmt::format("Nothing ran: {} operator{} without recorded arguments; pass --trace FILE or --args JSON.", unknown,
+                    unknown == 1 ? "" : "s"));
+  }
+  return notes;
 }
 
 ExitCode verify_exit_code(const Row& summary) {

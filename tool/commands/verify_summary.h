@@ -21,6 +21,9 @@ Row summarize_cases(const std::vector<VerifiedCase>& cases, const std::vector<st
 // With --kernels: cases by what their kernels came to, and how many had any compared.
 Row count_kernels(const std::vector<VerifiedCase>& cases);
 
+// Of a run in which no case ran, the reasons: "Nothing ran: 13 cases: there are 9 recorded calls." None where one did.
+std::vector<std::string> why_nothing_ran(const std::vector<VerifiedCase>& cases, const Row& summary);
+
 // Of a summary.
 ExitCode verify_exit_code(const Row& summary);
 

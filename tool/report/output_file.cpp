@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+
 bool is_special(const fs::path& file) {
   std::error_code ignored;
   return fs::exists(file, ignored) && !fs::is_regular_file(file, ignored);
@@ -22,9 +24,22 @@ bool is_special(const fs::path& file) {
 
 fs::path directory_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
 
-void write_to(const fs::path& file, const std::function<void(std::ostream&)>& write) {
+// Where `file` leads, be there a file yet or not: a symbolic link stays one.
+fs::path destination_of(fs::path file) {
+  std::error_code ignored;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(file, ignored); ++links) {
+    file = directory_of(file) / fs::read_symlink(file);
+  }
+  return file;
+}
+
+// `like`, if there is one: who may read what it holds now may read what it will hold.
+void write_to(const fs::path& file, const std::function<void(std::ostream&)>& write, const fs::path& like = {}) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   if (out) {
+    if (std::error_code none; fs::exists(like, none)) {
+      fs::permissions(file, fs::status(like).permissions());
+    }
     write(out);
     out.close();
   }
@@ -60,7 +75,7 @@ void check_output_file(const fs::path& file) {
   if (fs::is_directory(file, ignored)) {
     throw UsageError(fmt::format("--output {}: is a directory. Name a file.", file.string()));
   }
-  const fs::path& checked = is_special(file) ? file : directory_of(file);
+  const fs::path checked = is_special(file) ? file : directory_of(destination_of(file));
   if (access(checked.c_str(), W_OK) != 0) {
     throw UsageError(fmt::format("--output {}: {}: {}.", file.string(), checked.string(), std::strerror(errno)));
   }
@@ -78,10 +93,10 @@ void write_output(const fs::path& file, const std::function<void(std::ostream&)>
     write_to(file, write);
     return;
   }
-  const fs::path destination = fs::exists(file) ? fs::canonical(file) : file;  // a symbolic link stays one
+  const fs::path destination = destination_of(file);
   const fs::path temporary = destination.string() + fmt::format(".{}.tmp", getpid());
   const Removal removal(temporary);
-  write_to(temporary, write);
+  write_to(temporary, write, destination);
   fs::rename(temporary, destination);
 }
 
