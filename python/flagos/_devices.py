@@ -22,18 +22,41 @@ def count() -> int:
     return torch.cuda.device_count() if on_cuda() else 1
 
 
+def _existing() -> str:
+    last = count() - 1
+    return "flagos:0 only" if last == 0 else f"flagos:0 to flagos:{last}"
+
+
+def _parsed(device: str) -> torch.device:
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(f'flagos: {device!r} names no device: {reason}. Pass "flagos", "flagos:0" or 0.') from None
+
+
+def is_negative(device: object) -> bool:
+    """Whether `device` is a negative index, by which set_device(), device() and Stream() mean the current device."""
+    return isinstance(device, int) and device < 0
+
+
 def index_of(device: DeviceLike) -> int:
-    """The index of a flagos device. Raises ValueError for a device of another type."""
+    """The index of a flagos device. Raises ValueError for what is none, or is one that doesn't exist."""
     if isinstance(device, str):
-        device = torch.device(device)
+        device = _parsed(device)
     if isinstance(device, torch.device):
         if device.type != "flagos":
-            raise ValueError(f"flagos: expected a flagos device, got {device}.")
+            raise ValueError(f'flagos: expected a flagos device, got {device}. Pass "flagos", "flagos:0" or 0.')
         device = device.index
-    if device is None or device < 0:
+    if device is None:
         return torch.accelerator.current_device_index()
-    if device >= count():
-        raise ValueError(f"flagos: there is no device flagos:{device}; the number of devices is {count()}.")
+    if not isinstance(device, int):
+        raise ValueError(
+            f'flagos: expected a flagos device, its name or its index, got {device!r} of type {type(device).__name__}. '
+            'Pass torch.device("flagos"), "flagos:0" or 0.'
+        )
+    if not 0 <= device < count():
+        raise ValueError(f"flagos: there is no device flagos:{device} (FLAGOS_TARGET={target()} has {_existing()}).")
     return int(device)
 
 

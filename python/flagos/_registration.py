@@ -70,6 +70,8 @@ def register() -> None:
         delattr(torch, _NAME)
     if registered is not device:
         torch._register_device_module(_NAME, device)  # type: ignore[no-untyped-call]
+        for part in (device.amp, device.graphs, device.memory, device.random, device.streams):
+            sys.modules[part.__name__.replace("flagos", f"torch.{_NAME}", 1)] = part  # for `import torch.flagos.amp`
         storage.register()
         distributed.register()
         _mend_device_checks()

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+
+# Decorators of an autograd.Function's forward() and backward(); keywords as in torch.amp.
+custom_fwd = functools.partial(torch.amp.autocast_mode.custom_fwd, device_type="flagos")
+custom_bwd = functools.partial(torch.amp.autocast_mode.custom_bwd, device_type="flagos")
 
 
 class autocast(torch.amp.autocast_mode.autocast):

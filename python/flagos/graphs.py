@@ -8,13 +8,15 @@ import torch
 
 from flagos._devices import needs_cuda, on_cuda
 
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
+
 
 def _check(what: str) -> None:
     if not on_cuda():
         raise RuntimeError(f"{needs_cuda(what)} Run the code without capturing it, or set FLAGOS_TARGET=cuda.")
 
 
-def _cuda_stream(stream: torch.Stream | None) -> torch.cuda.Stream | None:
+def cuda_stream(stream: torch.Stream | None) -> torch.cuda.Stream | None:
     """The same stream as an object of CUDA's class, which torch.cuda's functions insist on."""
     if stream is None or isinstance(stream, torch.cuda.Stream):
         return stream
@@ -43,7 +45,12 @@ class graph(torch.cuda.graph):
         capture_error_mode: str = "global",
     ) -> None:
         _check("graph()")
-        super().__init__(cuda_graph, pool, _cuda_stream(stream), capture_error_mode)
+        super().__init__(cuda_graph, pool, cuda_stream(stream), capture_error_mode)
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the current stream records a CUDA graph."""
+    return on_cuda() and torch.cuda.is_current_stream_capturing()
 
 
 def graph_pool_handle() -> Any:

@@ -8,15 +8,29 @@ import torch
 
 from flagos._devices import DeviceLike, count, index_of, on_cuda
 
+__all__ = [
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "set_rng_state",
+    "set_rng_state_all",
+]
+
 
 def get_rng_state(device: DeviceLike = "flagos") -> torch.Tensor:
     """The state of a device's default generator: a byte tensor on the CPU."""
-    return torch.cuda.get_rng_state(index_of(device)) if on_cuda() else torch.default_generator.get_state()
+    index = index_of(device)
+    return torch.cuda.get_rng_state(index) if on_cuda() else torch.default_generator.get_state()
 
 
 def set_rng_state(new_state: torch.Tensor, device: DeviceLike = "flagos") -> None:
+    index = index_of(device)
     if on_cuda():
-        torch.cuda.set_rng_state(new_state, index_of(device))
+        torch.cuda.set_rng_state(new_state, index)
     else:
         torch.default_generator.set_state(new_state)
 

@@ -7,7 +7,21 @@ from typing import Any
 
 import torch
 
-from flagos._devices import DeviceLike, index_of
+from flagos._devices import DeviceLike, index_of, is_negative, needs_cuda, on_cuda
+
+__all__ = [
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "default_stream",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
+    "set_stream",
+    "set_sync_debug_mode",
+    "stream",
+]
 
 
 class _OnFlagos(type):
@@ -18,14 +32,25 @@ class _OnFlagos(type):
 
 
 class Stream(torch.Stream, metaclass=_OnFlagos):
-    """A new stream of a device (the current one when None). A lower priority number is more urgent."""
+    """A new stream of a device (None or a negative index: the current one). A lower priority is more urgent."""
 
     def __new__(  # type: ignore[misc]
         cls, device: DeviceLike = None, priority: int = 0, **identity: Any
     ) -> torch.Stream:
         if identity:  # stream_id, device_index and device_type name an existing stream
             return torch.Stream(priority=priority, **identity)
-        return torch.Stream(device=torch.device("flagos", index_of(device)), priority=priority)
+        index = index_of(None if is_negative(device) else device)
+        return torch.Stream(device=torch.device("flagos", index), priority=priority)
+
+
+class ExternalStream(Stream):
+    """A stream that another library made, by its address (a cudaStream_t). Raises RuntimeError on the CPU target.
+
+    The library keeps the stream alive while this is in use, and frees it.
+    """
+
+    def __new__(cls, stream_ptr: int, device: DeviceLike = None) -> torch.Stream:  # type: ignore[misc]
+        return get_stream_from_external(stream_ptr, None if is_negative(device) else device)
 
 
 class Event(torch.Event, metaclass=_OnFlagos):
@@ -68,12 +93,41 @@ def current_stream(device: DeviceLike = None) -> torch.Stream:
     return torch.accelerator.current_stream(index_of(device))
 
 
+def _existing(stream_id: int, index: int) -> torch.Stream:
+    kind = torch._C._autograd.DeviceType.PrivateUse1.value
+    return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
+
+
 def default_stream(device: DeviceLike = None) -> torch.Stream:
+    return _existing(0, index_of(device))
+
+
+def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> torch.Stream:
+    """A stream of a device that another library made, by its address; see ExternalStream."""
     index = index_of(device)
-    kind = torch.Stream(device=torch.device("flagos", index)).device_type
-    return torch.Stream(stream_id=0, device_index=index, device_type=kind)
+    if not on_cuda():
+        raise needs_cuda("a stream of another library")
+    return _existing(torch.cuda.get_stream_from_external(data_ptr, index).stream_id, index)
 
 
 def set_stream(stream: torch.Stream) -> None:
     """Makes a stream, and its device, current for the calling thread."""
     torch.accelerator.set_stream(stream)
+
+
+_SYNC_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Has calls that wait for the device warn ("warn" or 1) or raise ("error" or 2). None does on the CPU target."""
+    if debug_mode not in (*_SYNC_DEBUG_MODES, *_SYNC_DEBUG_MODES.values()):
+        raise RuntimeError(
+            f'flagos: {debug_mode!r} is no mode. Set "default" (0), "warn" (1) or "error" (2).'
+        )
+    if on_cuda():
+        torch.cuda.set_sync_debug_mode(debug_mode)
+
+
+def get_sync_debug_mode() -> int:
+    """The mode that set_sync_debug_mode() set; 0 on the CPU target."""
+    return torch.cuda.get_sync_debug_mode() if on_cuda() else 0
