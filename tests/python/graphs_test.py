@@ -164,7 +164,6 @@ class CpuTargetTest(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "not available on the CPU target"):
                 call()
         DEVICE.memory._record_memory_history(None)
-        self.assertEqual(DEVICE.memory_stats_as_nested_dict(), {})
 
 
 if __name__ == "__main__":
