@@ -65,7 +65,7 @@ class Ranges(unittest.TestCase):
             self.assertEqual(set(measured[start:start + len(ARMS)]), ARMS, f"slice {start}")
 
     def test_each_arm_of_each_block_within_its_case(self):
-        document, within = self.seen("add_.Tensor", "mul_.Tensor", "--call", "0", "--time-budget", "1")
+        document, within = self.seen("add_.Tensor", "mul_.Tensor", "--call", "0", "--time-budget", "6")
         self.assertEqual(list(within), ["add_.Tensor --call 0", "mul_.Tensor --call 0"])
         for row in document["results"]:
             self.assert_blocks(within[f"{row['op']} --call {row['call']}"], row["blocks"])
@@ -73,7 +73,7 @@ class Ranges(unittest.TestCase):
     def test_the_whole_trace(self):
         trace = self.folder / "trace.json"
         trace.write_text(trace_of_one_call())
-        document, within = self.seen("--trace", str(trace), "--time-budget", "1")
+        document, within = self.seen("--trace", str(trace), "--time-budget", "6")
         self.assertEqual(list(within), ["(step)", "relu --call 0"])
         self.assert_blocks(within["(step)"], document["results"][0]["blocks"])
 
