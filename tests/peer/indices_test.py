@@ -87,7 +87,6 @@ class Indices(Case):
         lists = [[torch.ones(2, device=DEVICE)] for _ in range(2)]
         calls = {
             "values": lambda: torch.ops.aten.index_put_(x, [index], torch.ones(2)),
-            "self": lambda: torch.zeros(4).bernoulli_(torch.full((4,), 0.5, device=DEVICE)),
             "tensor1": lambda: torch._foreach_addcmul_(*lists, [torch.ones(2)], torch.tensor([2.0])),
         }
         for argument, call in calls.items():
