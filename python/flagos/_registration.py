@@ -63,7 +63,7 @@ def register() -> None:
     library()
     # PyTorch keeps the name a second time for Python, because TorchScript can't call the C++ query.
     setattr(backend_registration, "_privateuse1_backend_name", _NAME)
-    from flagos import device, distributed, storage
+    from flagos import _saving, _sharing, device, distributed, storage
 
     registered = getattr(torch, _NAME, None)
     if isinstance(registered, Unavailable):
@@ -73,6 +73,8 @@ def register() -> None:
         for part in (device.amp, device.graphs, device.memory, device.random, device.streams):
             sys.modules[part.__name__.replace("flagos", f"torch.{_NAME}", 1)] = part  # for `import torch.flagos.amp`
         storage.register()
+        _saving.register()
+        _sharing.register()
         distributed.register()
         _mend_device_checks()
         _register_compiler()

@@ -1,79 +1,58 @@
-"""Storages of flagos tensors in Python: torch.save, torch.load(map_location), pickle.
+"""Storages that say flagos: torch.UntypedStorage(n, device="flagos"), storage.to(device="flagos"), and what is saved.
 
-A storage carries the target's device (kernels take a view's device from it), so Python would file a flagos tensor under
-"cpu" or "cuda:0". A storage that is about to be saved, or was just loaded for flagos, becomes a FlagosStorage: the
-same memory, whose `device` says flagos. PyTorch's own tagging and rebuilding then do the right thing.
+A flagos tensor's storage carries the target's device, because kernels take a view's device from it, and PyTorch keeps one
+Python object for it: `x.untyped_storage().device` is the target's. Where a storage is to say flagos it is a *handle*, a
+second torch.UntypedStorage over the same memory, which no tensor holds. The memory lives as long as anything over it.
+PyTorch's own taggers and deserializers, clone() and TypedStorage then do for flagos what they do for any device.
 """
 
 from __future__ import annotations
 
-import copyreg
 from typing import Any
 
 import torch
-from torch.serialization import register_package
-
-from flagos._devices import count
-from flagos._library import target
 
 _NAME = "flagos"
-_PRIORITY = 5  # before PyTorch's own CPU (10) and CUDA (20)
+_StorageBase: Any = torch._C.StorageBase
+_target_device = _StorageBase.device  # in C++; what it says of any storage is the device of the memory
 
 
-class FlagosStorage(torch.UntypedStorage):
-    """Memory of the target that belongs to flagos tensors."""
-
-    @property
-    def device(self) -> torch.device:  # type: ignore[override]
-        """flagos:N, where N is the target's device index."""
-        return torch.device(_NAME, torch.UntypedStorage.device.__get__(self).index or 0)
-
-    def clone(self) -> torch.UntypedStorage:
-        """A copy on the same device, as a plain storage: what TypedStorage and deepcopy insist on."""
-        device = torch.UntypedStorage.device.__get__(self)
-        plain = torch.UntypedStorage(self.nbytes(), device=device)  # type: ignore[no-untyped-call]
-        return plain.copy_(self)
+def device_of_memory(storage: torch.UntypedStorage) -> torch.device:
+    """The target's device, where storage.device may say flagos."""
+    device: torch.device = _target_device.__get__(storage)
+    return device
 
 
-def adopt(storage: torch.UntypedStorage) -> torch.UntypedStorage:
-    """Makes `storage` say flagos. PyTorch keeps one Python object per storage, so every holder sees it."""
-    if type(storage) is torch.UntypedStorage:
-        storage.__class__ = FlagosStorage
-    return storage
+def is_handle(storage: object) -> bool:
+    return getattr(storage, "_says_flagos", False)
 
 
-def _reduce(tensor: torch.Tensor) -> Any:
-    """How any torch.Tensor is pickled: as before, with its storage saying flagos where the tensor does."""
-    if tensor.device.type == _NAME and tensor.layout is torch.strided and torch._C._has_storage(tensor):
-        torch.ops.flagos._to_target([tensor.detach()])  # memory from DLPack names the target from its first use on
-        adopt(tensor.untyped_storage())
-    return tensor.__reduce_ex__(2)  # type: ignore[no-untyped-call]
+def handle(storage: torch.UntypedStorage, kind: type = torch.UntypedStorage) -> torch.UntypedStorage:
+    """A new Python object over the memory of `storage`, which the target must own; its device is flagos:N."""
+    made = _StorageBase.__new__(kind, 0)
+    made._set_cdata(storage._cdata)
+    made._says_flagos = True
+    return made  # type: ignore[no-any-return]
 
 
-def _tag(storage: Any) -> str | None:
-    return str(storage.device) if isinstance(storage, FlagosStorage) else None
+def _device(storage: Any) -> torch.device:
+    """The device of the storage."""
+    device = device_of_memory(storage)
+    return torch.device(_NAME, device.index or 0) if storage._says_flagos else device
 
 
-def _restore(storage: Any, location: str) -> Any:
-    """A loaded storage (on the CPU) on the target of `location`, saying flagos."""
-    if not location.startswith(_NAME):
-        return None
-    index = torch.device(location).index
-    index = torch.accelerator.current_device_index() if index is None else index
-    if not 0 <= index < count():
-        raise RuntimeError(
-            f"torch.load: there is no device {location}; this process has {count()} flagos device(s). Pass "
-            "map_location to choose another."
-        )
-    if target() != "cpu":
-        return adopt(storage.to(device=torch.device(target(), index)))
-    # Never a memory-mapped file's pages.
-    copy = torch.UntypedStorage(storage.nbytes())  # type: ignore[no-untyped-call]
-    copy.copy_(storage)
-    return adopt(copy)
+def _new(kind: type, *args: Any, **options: Any) -> Any:
+    """A storage; a handle when `device` is flagos. There is no hook in PyTorch: the device is the allocator's word."""
+    made = _StorageBase.__new__(kind, *args, **options)
+    device = options.get("device")
+    if device is None or torch.device(device).type != _NAME or device_of_memory(made).type == "meta":
+        return made
+    return handle(made, kind)
 
 
 def register() -> None:
     """Called once, when the package registers the device."""
-    copyreg.pickle(torch.Tensor, _reduce)
-    register_package(_PRIORITY, _tag, _restore)
+    storage: Any = torch.UntypedStorage
+    storage._says_flagos = False
+    storage.device = property(_device)
+    storage.__new__ = staticmethod(_new)
