@@ -63,7 +63,7 @@ def register() -> None:
     library()
     # PyTorch keeps the name a second time for Python, because TorchScript can't call the C++ query.
     setattr(backend_registration, "_privateuse1_backend_name", _NAME)
-    from flagos import _saving, _sharing, device, distributed, storage
+    from flagos import _saving, _sharing, _torchscript, device, distributed, storage
 
     registered = getattr(torch, _NAME, None)
     if isinstance(registered, Unavailable):
@@ -75,6 +75,7 @@ def register() -> None:
         storage.register()
         _saving.register()
         _sharing.register()
+        _torchscript.register()
         distributed.register()
         _mend_device_checks()
         _register_compiler()
