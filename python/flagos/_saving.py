@@ -77,13 +77,17 @@ def name_target(tensor: torch.Tensor) -> None:
 
 
 def _mend_deepcopy() -> None:
-    """deepcopy of a quantized tensor, which PyTorch rebuilds on the device of its storage."""
+    """deepcopy of what PyTorch would put on the device of the storage: quantized tensors, tensors from DLPack."""
     stock = _Tensor.__deepcopy__
 
     @functools.wraps(stock)
     def deepcopy(tensor: torch.Tensor, memo: dict[int, Any]) -> Any:
+        # A subclass with __torch_function__ comes back here from there, if it wants to.
+        if torch.overrides.has_torch_function_unary(tensor) or not is_flagos(tensor):
+            return stock(tensor, memo)
+        name_target(tensor)
         made = stock(tensor, memo)
-        if not is_flagos(tensor) or made.device == tensor.device:
+        if made.device == tensor.device:
             return made
         moved = as_flagos(made)
         moved.__dict__ = made.__dict__

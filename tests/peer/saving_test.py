@@ -189,12 +189,26 @@ class Saving(Case):
         with self.assertRaisesRegex(RuntimeError, "device_count"):
             torch.load(saved(x), map_location=f"{DEVICE}:99")
 
+    def test_memory_from_dlpack(self) -> None:
+        for name, way in WAYS.items():
+            with self.subTest(name):
+                x = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(randn(3, device=DEVICE)))
+                self.assertEqual((way(x).device.type, content(way(x))), (DEVICE, content(randn(3, device="cpu"))))
+
     def test_files_of_older_versions(self) -> None:
         for location in (None, "cpu", DEVICE):
             loaded = torch.load(io.BytesIO(OLD_FILE), map_location=location)
             self.assertEqual({t.device.type for t in loaded.values()}, {location or DEVICE})
             self.assertEqual({name: t.tolist() for name, t in loaded.items()}, {"x": [[0, 1, 2], [3, 4, 5]], "column": [1, 4]})
             self.assertEqual(loaded["x"].data_ptr() + 4, loaded["column"].data_ptr())
+
+    def test_packages(self) -> None:
+        x, file = randn(6, device=DEVICE), io.BytesIO()
+        with torch.package.PackageExporter(file) as exporter:
+            exporter.save_pickle("held", "x", [x, x[2:]])
+        file.seek(0)
+        whole, part = torch.package.PackageImporter(file).load_pickle("held", "x")
+        self.assertEqual((whole.device.type, content(whole), whole[2:].data_ptr()), (DEVICE, content(x), part.data_ptr()))
 
     def test_files_without_flagos(self) -> None:
         """What a process without this package needs to know is in PyTorch."""

@@ -52,7 +52,8 @@ def tensors(program: Any) -> list[torch.Tensor]:
 
 
 def constants(program: Any) -> list[torch.Tensor]:
-    nodes = [n for n in program.inlined_graph.findAllNodes("prim::Constant") if n.hasAttribute("value")]
+    graph = program.inlined_graph  # its nodes live no longer
+    nodes = [n for n in graph.findAllNodes("prim::Constant") if n.hasAttribute("value")]
     return [n.t("value") for n in nodes if n.kindOf("value") == "t"]
 
 
