@@ -16,6 +16,7 @@ from flagos._tensors import as_flagos, as_target, is_flagos
 from flagos.storage import device_of_memory, handle
 
 _Tensor: Any = torch.Tensor
+_TypedStorage: Any = torch.TypedStorage
 _SPARSE = frozenset({torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 
 
@@ -32,7 +33,7 @@ def _saying_flagos(value: Any) -> Any:
         return value
     if device_of_memory(untyped).type == "meta":
         return value
-    return torch.TypedStorage(wrap_storage=handle(untyped), dtype=dtype, _internal=True)
+    return _TypedStorage(wrap_storage=handle(untyped), dtype=dtype, _internal=True)
 
 
 def _reduce_sparse(tensor: torch.Tensor) -> Any:

@@ -43,7 +43,7 @@ def _reduce_tensor(tensor: torch.Tensor) -> Any:
 def _reduce_storage(storage: torch.UntypedStorage) -> Any:
     if not is_handle(storage):
         return reductions.reduce_storage(storage)  # type: ignore[no-untyped-call]
-    seen = torch.empty(0, dtype=torch.uint8, device=device_of_memory(storage)).set_(storage)  # type: ignore[call-overload]
+    seen = torch.empty(0, dtype=torch.uint8, device=device_of_memory(storage)).set_(storage)
     return rebuild_storage, reductions.reduce_tensor(seen)  # type: ignore[no-untyped-call]
 
 

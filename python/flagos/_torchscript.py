@@ -13,12 +13,13 @@ from typing import Any
 
 import torch
 
-_FLAGOS_KEY = torch._C.DispatchKey.PrivateUse1
+_C: Any = torch._C
+_FLAGOS_KEY = _C.DispatchKey.PrivateUse1
 
 
 def _mend_device(tensor: torch.Tensor) -> None:
     """In place, so that the modules, lists and constants that hold the tensor need not be changed; memory stays shared."""
-    keys = torch._C._dispatch_keys(tensor)
+    keys = _C._dispatch_keys(tensor)
     if not keys.has(_FLAGOS_KEY) or tensor.device.type == "flagos":
         return
     device = torch.device("flagos", tensor.device.index or 0)
@@ -41,8 +42,8 @@ def _attributes(module: Any, graph: Any) -> Iterator[Any]:
 
 def _held(module: Any) -> Iterator[Any]:
     """What one torch._C.ScriptModule holds: tensors, and lists, tuples and dictionaries with tensors."""
-    yield from (value for _, value in torch._C.ParameterDict(module).items())
-    yield from (value for _, value in torch._C.BufferDict(module).items())
+    yield from (value for _, value in _C.ParameterDict(module).items())
+    yield from (value for _, value in _C.BufferDict(module).items())
     for name in module._method_names():
         method = module._get_method(name)
         yield from _attributes(module, method.graph)
@@ -51,7 +52,7 @@ def _held(module: Any) -> Iterator[Any]:
 
 def _modules(module: Any) -> Iterable[Any]:
     yield module
-    for _, child in torch._C.ModuleDict(module).items():
+    for _, child in _C.ModuleDict(module).items():
         yield from _modules(child)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
+import flagos  # noqa: F401  a child that was spawned names the device before it gets a tensor
+
 
 def described(value: Any) -> Any:
     """What the child sees: kinds, devices and values."""
